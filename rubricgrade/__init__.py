@@ -1,0 +1,71 @@
+"""Rubric and LLM-judge grading of agent trajectories: hard gates, weighted criteria, evidence, a reward to audit.
+
+    grade(load_trajectory("run/trajectory.json"), load_rubric("rubric.yaml")).score
+
+Public names are imported on first use, so that ``import rubricgrade`` costs next to nothing and loads no vendor code.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rubricgrade.version import __version__
+
+if TYPE_CHECKING:
+    from rubricgrade.checks.inside.case import Case, CheckResult
+    from rubricgrade.errors import RubricgradeError
+    from rubricgrade.grading import agrade, agrade_all, grade, grade_all
+    from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.loading import load_rubric
+    from rubricgrade.readers import load_trajectories, load_trajectory
+    from rubricgrade.result import Grade
+    from rubricgrade.rubric import Rubric
+    from rubricgrade.trajectory import Trajectory
+
+_HOMES = {
+    "Case": "checks.inside.case",
+    "CheckResult": "checks.inside.case",
+    "Grade": "result",
+    "JudgeOptions": "judge.options",
+    "Rubric": "rubric",
+    "RubricgradeError": "errors",
+    "Trajectory": "trajectory",
+    "agrade": "grading",
+    "agrade_all": "grading",
+    "grade": "grading",
+    "grade_all": "grading",
+    "load_rubric": "loading",
+    "load_trajectories": "readers",
+    "load_trajectory": "readers",
+}
+
+__all__ = [
+    "Case",
+    "CheckResult",
+    "Grade",
+    "JudgeOptions",
+    "Rubric",
+    "RubricgradeError",
+    "Trajectory",
+    "__version__",
+    "agrade",
+    "agrade_all",
+    "grade",
+    "grade_all",
+    "load_rubric",
+    "load_trajectories",
+    "load_trajectory",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

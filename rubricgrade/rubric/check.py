@@ -1,0 +1,332 @@
+"""What a check may ask: one model per kind, and `Check`, which holds exactly one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+
+from rubricgrade.rubric.base import CELL, PERCENT, Function, Many, Part, Path, Some, Text, as_map
+
+Scalar = str | bool | int | float | None
+Tolerance = Annotated[float, Field(ge=0)] | Annotated[str, StringConstraints(pattern=PERCENT)]
+SHELL_SYNTAX = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return pattern
+
+
+Pattern = Annotated[str, StringConstraints(min_length=1), AfterValidator(_compiles)]
+
+
+def _short(value: Any, key: str) -> Any:
+    """The short form of a kind: a bare string stands for its main key."""
+    return {key: value} if isinstance(value, str) else value
+
+
+class Expect(Part):
+    """What a text must be. All that are given must hold."""
+
+    equals: Scalar = None
+    contains: Text | None = None
+    matches: Pattern | None = None
+
+
+class JsonPick(Part):
+    """One value of a JSON text: `at` is a path such as ``$.totals[0].amount``."""
+
+    at: Text = "$"
+    equals: JsonValue = None
+
+
+class Command(Part):
+    """Run a program in the solution's sandbox and look at its exit code and output (compared on our side)."""
+
+    run: Some[str]
+    stdin: str = ""
+    cwd: Path | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    exit_code: int = 0
+    equals: Scalar = None
+    contains: Text | None = None
+    matches: Pattern | None = None
+    json_: JsonPick | None = Field(default=None, alias="json")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _argv(cls, value: Any) -> Any:
+        given = as_map(value)
+        # Anything that is no map is taken as the command; what it must be is then said about 'run'.
+        spec: Mapping[str, Any] = {"run": value} if given is None else given
+        line = spec.get("run")
+        if not isinstance(line, str):
+            return spec
+        if SHELL_SYNTAX & set(line):
+            raise ValueError(
+                "no shell is used: write the command as a list of words, or name the shell: [sh, -c, '...']"
+            )
+        return {**spec, "run": line.split()}
+
+
+class Python(Part):
+    """Call the author's function in the checker's sandbox: ``checks/report.py:total``."""
+
+    function: Function
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return _short(value, "function")
+
+    @property
+    def file(self) -> str:
+        """The sealed file that holds the function."""
+        return self.function.rpartition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.rpartition(":")[2]
+
+
+class Cases(Part):
+    """The agent's function or program against sealed inputs and expected values; value = passed / total.
+
+    The file is a JSON or YAML list. For a function each case has ``args`` and/or ``kwargs`` and ``expected`` or
+    ``raises``; for a program ``args``, ``stdin``, ``files`` and ``stdout`` (text) or ``lines`` (list) and
+    ``exit_code``.
+    """
+
+    file: Path
+    function: Function | None = None
+    program: Some[str] | None = None
+    forbid: Many[Text] = ()
+    compare: Literal["exact", "unordered", "text"] = "exact"
+    cwd: Path | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.function is None) == (self.program is None):
+            raise ValueError("needs exactly one of 'function' and 'program'")
+        return self
+
+
+class TrajectoryRule(Part):
+    """What the agent did: tool used, never, how often, with which arguments or result, in which order; step counts."""
+
+    tool: Text | None = None
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    argument_matches: dict[str, Pattern] = Field(default_factory=dict)
+    result: Expect | None = None
+    never: bool = False
+    at_least: Annotated[int, Field(ge=0)] | None = None
+    at_most: Annotated[int, Field(ge=0)] | None = None
+    before: Text | None = None
+    after: Text | None = None
+    order: Many[Text] = ()
+    max_steps: Annotated[int, Field(ge=1)] | None = None
+    final_message: Expect | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return _short(value, "tool")
+
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        asks_of_tool = self.arguments or self.argument_matches or self.result or self.never or self.before or self.after
+        asks_of_tool = asks_of_tool or self.at_least is not None or self.at_most is not None
+        if self.tool is None and asks_of_tool:
+            raise ValueError("needs 'tool' for what it asks of a tool's calls")
+        if self.tool is None and not self.order and self.max_steps is None and self.final_message is None:
+            raise ValueError("asks nothing: give 'tool', 'order', 'max_steps' or 'final_message'")
+        if self.never and (self.at_least or self.at_most or self.before or self.after):
+            raise ValueError("'never' can't be combined with counts or order")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("'at_least' is larger than 'at_most'")
+        return self
+
+
+class File(Part):
+    """A file of the workspace."""
+
+    path: Path
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return _short(value, "path")
+
+
+class Exists(File):
+    """A file is there (a glob is allowed), and not empty."""
+
+    min_bytes: Annotated[int, Field(ge=0)] = 1
+
+
+class Contains(File):
+    """A text file contains a text."""
+
+    text: Text
+    ignore_case: bool = False
+
+
+class Matches(File):
+    """A text file matches a regular expression somewhere (multi-line mode)."""
+
+    pattern: Pattern
+
+
+class JsonFile(File):
+    """A value in a JSON file."""
+
+    at: Text = "$"
+    equals: JsonValue = None
+
+
+class CsvCell(File):
+    """A cell of a CSV file: the column's name and either a row number (1 = first after the header) or a filter."""
+
+    column: Text
+    row: Annotated[int, Field(ge=1)] | None = None
+    where: dict[str, Scalar] = Field(default_factory=dict)
+    equals: Scalar = None
+
+
+class XlsxCell(File):
+    """A cell of a workbook, as its last saved value."""
+
+    sheet: Text | None = None
+    cell: Annotated[str, StringConstraints(pattern=CELL)]
+    equals: Scalar = None
+
+
+class SqliteQuery(File):
+    """The first value of the first row of a query on a SQLite file, opened read-only."""
+
+    query: Text
+    equals: Scalar = None
+
+
+class Image(File):
+    """Width and height in pixels, and the format."""
+
+    width: Annotated[int, Field(ge=1)] | None = None
+    height: Annotated[int, Field(ge=1)] | None = None
+    format: Literal["png", "jpeg", "gif"] | None = None
+
+
+class Pdf(File):
+    """Pages of a PDF, and text in it."""
+
+    pages: Annotated[int, Field(ge=1)] | None = None
+    at_least: Annotated[int, Field(ge=1)] | None = None
+    at_most: Annotated[int, Field(ge=1)] | None = None
+    contains: Text | None = None
+
+
+class Table(File):
+    """Cells of a CSV or XLSX file against a sealed CSV; value = matching cells / expected cells."""
+
+    expected: Path
+    key: Many[Text]
+    columns: Many[Text] = ()
+    sheet: Text | None = None
+
+
+class Mail(Part):
+    """Mails in the world's outbox: how many fit the description (at least one unless told)."""
+
+    to: Text | None = None
+    only_to: Many[Text] = ()
+    subject: Expect | None = None
+    body: Expect | None = None
+    attachment: Text | None = None
+    at_least: Annotated[int, Field(ge=0)] = 1
+    at_most: Annotated[int, Field(ge=0)] | None = None
+
+
+KINDS = (
+    "command", "python", "cases", "trajectory", "exists", "contains", "matches", "json", "csv", "xlsx", "sqlite",
+    "image", "pdf", "table", "mail", "not",
+)  # fmt: skip
+
+
+class Check(Part):
+    """One check: exactly one kind, and what all kinds share.
+
+    Attributes:
+        with_: Arguments of the author's function (`case.args`).
+        timeout: Seconds that the solution (or the check on its files) may take.
+        within: Tolerance of numbers: absolute, or relative such as ``0.5%``. Default: exact.
+        not_: A nested check; value = 1 - its value.
+    """
+
+    command: Command | None = None
+    python: Python | None = None
+    cases: Cases | None = None
+    trajectory: TrajectoryRule | None = None
+    exists: Exists | None = None
+    contains: Contains | None = None
+    matches: Matches | None = None
+    json_: JsonFile | None = Field(default=None, alias="json")
+    csv: CsvCell | None = None
+    xlsx: XlsxCell | None = None
+    sqlite: SqliteQuery | None = None
+    image: Image | None = None
+    pdf: Pdf | None = None
+    table: Table | None = None
+    mail: Mail | None = None
+    not_: Check | None = Field(default=None, alias="not")
+    with_: dict[str, JsonValue] = Field(default_factory=dict, alias="with")
+    timeout: Annotated[float, Field(gt=0, le=24 * 3600)] = 120
+    within: Tolerance | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        given = [kind for kind in KINDS if self._spec_of(kind) is not None]
+        if len(given) != 1:
+            found = f"has {' and '.join(given)}" if given else "has none"
+            raise ValueError(f"needs exactly one kind of check, {found}; kinds: {', '.join(KINDS)}")
+        if self.with_ and given != ["python"]:
+            raise ValueError("'with' holds arguments of a python check; this is none")
+        return self
+
+    def _spec_of(self, kind: str) -> Part | None:
+        return getattr(self, kind + "_" if kind in {"json", "not"} else kind)
+
+    @cached_property
+    def kind(self) -> str:
+        """The name of the one kind that is given."""
+        return next(kind for kind in KINDS if self._spec_of(kind) is not None)
+
+    @property
+    def spec(self) -> Part:
+        """The one kind's own settings."""
+        spec = self._spec_of(self.kind)
+        if spec is None:  # pragma: no cover - `kind` names one that is there
+            raise AssertionError(self.kind)
+        return spec
+
+    @property
+    def sealed(self) -> tuple[str, ...]:
+        """Paths of the sealed files that this check names, relative to the rubric."""
+        match self.spec:
+            case Python() as spec:
+                return (spec.file,)
+            case Cases() as spec:
+                return (spec.file,)
+            case Table() as spec:
+                return (spec.expected,)
+            case Check() as inner:
+                return inner.sealed
+            case _:
+                return ()
