@@ -1,0 +1,166 @@
+"""Whether sealed files hold what the rubric takes from them: functions, cases, tables. Nothing is ever imported."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from rubricgrade.errors import Fault
+from rubricgrade.loading.data import data_document
+from rubricgrade.loading.document import Document
+from rubricgrade.loading.references import Reference
+from rubricgrade.rubric.check import Cases, Table
+from rubricgrade.rubric.rules import nearest
+
+FUNCTION_CASE = frozenset({"id", "args", "kwargs", "expected", "raises"})
+PROGRAM_CASE = frozenset({"id", "args", "stdin", "files", "stdout", "lines", "exit_code"})
+
+
+def content_faults(named: Iterable[Reference], sealed: Mapping[str, bytes], document: Document) -> list[Fault]:
+    """A fault for each file that lacks what is asked of it, at the key that names it or inside the file."""
+    faults: list[Fault] = []
+    functions: dict[str, frozenset[str] | str] = {}
+    for reference in named:
+        path, data = reference.path, sealed.get(reference.path)
+        if data is None:
+            continue
+        match reference.use:
+            case str() as function:
+                if path not in functions:
+                    functions[path] = _bound_names(data, path)
+                message = _no_function(function, functions[path], path)
+                faults += [document.fault(reference.place, message, "RG021")] if message else []
+            case Cases() as spec:
+                faults += _case_faults(spec, data, path)
+            case Table() as spec:
+                message = _no_table(spec, data)
+                faults += [document.fault(reference.place, f"{path!r} {message}", "RG021")] if message else []
+            case None:
+                pass
+    return faults
+
+
+def _no_function(name: str, bound: frozenset[str] | str, path: str) -> str:
+    if isinstance(bound, str):
+        return f"{path!r} {bound}"
+    return "" if name in bound else f"{path!r} has no function {name!r}{nearest(name, bound)}"
+
+
+def _bound_names(data: bytes, path: str) -> frozenset[str] | str:
+    """The names that a module's top level binds, or why it is no Python."""
+    try:
+        with warnings.catch_warnings():
+            # What the author's code looks like is not our user's business.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data, path)
+    except SyntaxError as error:
+        return f"is no Python: {error.msg} (line {error.lineno})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"is no Python: {error or type(error).__name__}"
+    return frozenset(name for statement in tree.body for name in _names(statement))
+
+
+def _names(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield statement.name
+        case ast.Import() | ast.ImportFrom():
+            yield from ((alias.asname or alias.name.partition(".")[0]) for alias in statement.names)
+        case ast.Assign():
+            yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+        case ast.If() | ast.Try() | ast.With():
+            yield from (
+                name
+                for inner in ast.iter_child_nodes(statement)
+                if isinstance(inner, ast.stmt)
+                for name in _names(inner)
+            )
+        case _:
+            pass
+
+
+def _case_faults(spec: Cases, data: bytes, path: str) -> list[Fault]:
+    cases = data_document(data, path)
+    if cases.faults:
+        return cases.faults
+    found: Any = cases.data
+    listed = cast("list[Any]", found) if isinstance(found, list) else []
+    if not listed:
+        return [cases.fault((), "holds no list of cases", "RG021")]
+    one = _function_case if spec.function is not None else _program_case
+    return [
+        cases.fault((index,), f"case {index + 1}: {message}", "RG021")
+        for index, case in enumerate(listed)
+        for message in one(case)
+    ]
+
+
+def _function_case(case: Any) -> Iterator[str]:
+    if not isinstance(case, dict):
+        yield "is no map"
+        return
+    given = cast("dict[str, Any]", case)
+    yield from _unknown(given, FUNCTION_CASE)
+    if ("expected" in given) == ("raises" in given):
+        yield "needs exactly one of 'expected' and 'raises'"
+    if not isinstance(given.get("args", []), list):
+        yield "'args' must be a list"
+    if not isinstance(given.get("kwargs", {}), dict):
+        yield "'kwargs' must be a map"
+    if not isinstance(given.get("raises", ""), str):
+        yield "'raises' must be the name of an exception"
+
+
+def _program_case(case: Any) -> Iterator[str]:
+    if not isinstance(case, dict):
+        yield "is no map"
+        return
+    given = cast("dict[str, Any]", case)
+    yield from _unknown(given, PROGRAM_CASE)
+    if "stdout" in given and "lines" in given:
+        yield "has both 'stdout' and 'lines'"
+    if not {"stdout", "lines", "exit_code"} & set(given):
+        yield "expects nothing: give 'stdout', 'lines' or 'exit_code'"
+    for key in ("args", "lines"):
+        if not _texts(given.get(key, [])):
+            yield f"{key!r} must be a list of texts"
+    for key in ("stdin", "stdout"):
+        if not isinstance(given.get(key, ""), str):
+            yield f"{key!r} must be text"
+    files = given.get("files", {})
+    if not (isinstance(files, dict) and _texts(list(cast("dict[str, Any]", files).values()))):
+        yield "'files' must be a map of paths to texts"
+    code = given.get("exit_code", 0)
+    if not isinstance(code, int) or isinstance(code, bool):
+        yield "'exit_code' must be a whole number"
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+
+
+def _unknown(given: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+    for key in given:
+        if key not in known:
+            yield f"unknown key {key!r}{nearest(key, known) or '; known: ' + ', '.join(sorted(known))}"
+
+
+def _no_table(spec: Table, data: bytes) -> str:
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        return f"is no CSV: {error}"
+    header = rows[0] if rows else []
+    if len(set(header)) < len(header):
+        return "has two columns of the same name"
+    absent = [column for column in (*spec.key, *spec.columns) if column not in header]
+    if absent:
+        return f"has no column {absent[0]!r}{nearest(absent[0], header)}"
+    uneven = next((number for number, row in enumerate(rows[1:], 2) if row and len(row) != len(header)), None)
+    if uneven is not None:
+        return f"has {len(rows[uneven - 1])} cells in row {uneven}, and {len(header)} columns"
+    return "" if any(rows[1:]) else "has no rows"

@@ -1,0 +1,152 @@
+"""Whether the data has the shape of a rubric: pydantic's complaints, each at its place and in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from rubricgrade.errors import Fault
+from rubricgrade.loading.document import Document, Place
+from rubricgrade.loading.keys import explain_unknown
+from rubricgrade.rubric.base import IN_WORDS
+from rubricgrade.rubric.rules import nearest
+
+NEEDED = {
+    "string_type": "text",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a map of keys",
+    "model_type": "a map of keys",
+    "finite_number": "a finite number",
+    "string_too_short": "text that is not empty",
+    "too_short": "a list of at least one item",
+}
+BOUNDS = {
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "string_too_long": "text of at most {max_length} characters",
+}
+NUMERIC = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\Z")
+ONE_OF = "one of "
+VARIABLE = "text, a number, true or false, or a list of texts"
+
+
+def shape_faults(document: Document, error: ValidationError) -> dict[Place, list[Fault]]:
+    """What is wrong with the shape, by place. Places that have no true value (`Document.lost`) are passed over."""
+    needs: dict[Place, list[str]] = {}
+    faults: dict[Place, list[Fault]] = {}
+
+    def add(place: Place, message: str, code: str, *, at_key: bool = False) -> None:
+        if not _is_lost(document, place, at_key=at_key):
+            faults.setdefault(place, []).append(document.fault(place, message, code, at_key=at_key))
+
+    for each in error.errors(include_url=False):
+        loc, kind, context = each["loc"], each["type"], each.get("ctx", {})
+        place = document.known(loc)
+        if kind == "missing":
+            add(place, f"{_label(document, place)} has no {str(loc[-1])!r}", "RG011", at_key=True)
+        elif kind == "extra_forbidden":
+            add(place, explain_unknown(loc), "RG010", at_key=True)
+        elif loc[-1:] == ("[key]",):
+            add(place, f"{str(place[-1])!r} must be {_needed(kind, context)}", "RG012", at_key=True)
+        elif place[:1] == ("vars",) and len(place) > 1:
+            needs.setdefault(place[:2], [VARIABLE])
+        elif kind == "value_error":
+            add(place, f"{_label(document, place)}: {context['error']}", "RG012")
+        elif not (kind == "too_short" and each["input"]):
+            # pydantic counts only the items that are good themselves: a list that has any is not empty.
+            needs.setdefault(place, []).append(_needed(kind, context))
+    for place, wanted in needs.items():
+        add(place, _wrong(document, place, wanted), "RG012")
+    return faults
+
+
+def value_at(data: Any, place: Iterable[str | int]) -> Any:
+    """The value at a place of the data; None when there is none."""
+    for part in place:
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            return None
+    return data
+
+
+def _is_lost(document: Document, place: Place, *, at_key: bool) -> bool:
+    around = {place[:end] for end in range(len(place) + 1)}
+    if around & document.lost:
+        return True
+    # What a map as a whole must hold can't be said when one of its values is lost.
+    return not at_key and any(lost[: len(place)] == place for lost in document.lost)
+
+
+def _needed(kind: str, context: dict[str, Any]) -> str:
+    if kind == "literal_error":
+        choices = _choices(context)
+        return ONE_OF + ", ".join(choices) if len(choices) > 1 else choices[0]
+    if kind == "string_pattern_mismatch":
+        return IN_WORDS.get(context["pattern"], f"text that matches {context['pattern']}")
+    if kind in BOUNDS:
+        return BOUNDS[kind].format_map(context)
+    return NEEDED.get(kind, kind.replace("_", " "))
+
+
+def _choices(context: dict[str, Any]) -> list[str]:
+    """Pydantic gives the members of a Literal only as a text: ``'a', 'b' or 'c'``."""
+    return re.split(r", | or ", str(context["expected"]).replace("'", ""))
+
+
+def _wrong(document: Document, place: Place, wanted: list[str]) -> str:
+    value = value_at(document.data, place)
+    needs = " or ".join(dict.fromkeys(wanted))
+    return f"{_label(document, place)} must be {needs}, not {_shown(value)}{_hint(value, wanted)}"
+
+
+def _hint(value: Any, wanted: list[str]) -> str:
+    text = any(want.startswith(("text", "a name", "one of")) for want in wanted)
+    number = any("number" in want for want in wanted)
+    if isinstance(value, str):
+        if number and NUMERIC.match(value):
+            return "; take the quotes off"
+        if "true or false" in wanted and value.lower() in {"yes", "no", "on", "off"}:
+            return f"; write {'true' if value.lower() in {'yes', 'on'} else 'false'}"
+        choices = [choice for want in wanted if want.startswith(ONE_OF) for choice in want[len(ONE_OF) :].split(", ")]
+        return nearest(value, choices)
+    if isinstance(value, bool | int | float) and text:
+        return f'; quote it: "{_scalar(value)}"'
+    return ""
+
+
+def _label(document: Document, place: Place) -> str:
+    """What an author calls a place: its key, the id of an item, or its number in a list."""
+    match place:
+        case (*_, "gates" | "criteria" as section, int() as index):
+            name = value_at(document.data, (*place, "id"))
+            called = repr(name) if isinstance(name, str) else str(index + 1)
+            return f"{'gate' if section == 'gates' else 'criterion'} {called}"
+        case (*_, str() as key, int() as index):
+            return f"item {index + 1} of {key!r}"
+        case _:
+            return repr(place[-1]) if place else "the rubric"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list):
+        return "a list" if cast("list[Any]", value) else "an empty list"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:30]!r}..."  # noqa: PLR2004 - one line
+    return "nothing" if value is None else _scalar(value)
+
+
+def _scalar(value: float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
