@@ -1,0 +1,180 @@
+"""Conversations as lists of messages, bare or inside a record: chat completions, Anthropic, trainers, datasets.
+
+A record is any object that holds its messages under one of several names; what else it holds becomes facts of the
+trajectory. So one reader serves run records, tau-bench, mini-swe-agent, prompt and completion rows of trainers and
+requests with their responses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rubricgrade.readers.draft import Draft, label_of
+from rubricgrade.readers.message import ROLES, add_message, leftovers
+from rubricgrade.readers.shapes import as_list, as_name, as_number, as_object, as_text, as_whole, take
+from rubricgrade.readers.source import Document
+from rubricgrade.readers.usage import usage_of
+from rubricgrade.trajectory import Trajectory
+
+MESSAGES = ("messages", "traj", "conversation", "conversations")
+IDS = ("id", "trajectory_id", "session_id", "conversation_id", "uuid")
+SAMPLES = ("sample", "trial", "attempt")
+TASKS = ("task_id", "task", "instance_id", "example_id")
+# Where a response says what was said; all else in it is about the response.
+SAID = {"choices", "role", "content", "type"}
+EXIT = "exit"
+
+
+def is_message(value: Any) -> bool:
+    """Whether it looks like a message: an object with a role, known or not, and something said."""
+    fields = as_object(value) or {}
+    return isinstance(fields.get("role"), str) and bool({"content", "tool_calls", "function_call"} & fields.keys())
+
+
+def is_conversation(value: Any) -> bool:
+    """Whether it is a list of messages; one bad message among them does not change that."""
+    entries = as_list(value)
+    return bool(entries) and any(is_message(entry) for entry in entries or [])
+
+
+def matches(value: Any) -> bool:
+    """Whether it is a list of messages or a record that holds one."""
+    fields = as_object(value)
+    if fields is None:
+        return is_conversation(value)
+    request = as_object(fields.get("request"))
+    return (
+        any(isinstance(fields.get(name), list) for name in MESSAGES)
+        or ("completion" in fields and "prompt" in fields)
+        or _choices(fields) != []
+        or (fields.get("type") == "message" and fields.get("role") == "assistant")
+        or (request is not None and isinstance(request.get("messages"), list))
+    )
+
+
+def matches_lines(value: Any) -> bool:
+    """Whether one line of a JSONL file is one message."""
+    return is_message(value) and not matches(value)
+
+
+def read(document: Document) -> list[Trajectory]:
+    """The conversation, or one for each of several choices that a model gave.
+
+    Raises:
+        TrajectoryError: A message can't be read, or there is none.
+    """
+    fields = as_object(document.value)
+    if fields is None:
+        return [_episode({}, document, as_list(document.value) or [], path="")]
+    rest = dict(fields)
+    request, response = as_object(rest.get("request")), as_object(rest.get("response"))
+    name = next((name for name in MESSAGES if isinstance(rest.get(name), list)), None)
+    path = name or "messages"
+    if request is not None and isinstance(request.get("messages"), list):
+        before = [*_system(request), *request["messages"]]
+        answers = _answers(response or {})
+        about = {key: value for key, value in (response or {}).items() if key not in SAID}
+        rest |= {"usage": about.pop("usage", None), "model": request.get("model"), "response": about}
+        del rest["request"]
+    elif name is not None:
+        before, answers = [*_system(rest), *rest.pop(name)], _choices(rest)
+        rest.pop("system", None)
+        rest.pop("choices", None)
+    elif "completion" in rest and "prompt" in rest:
+        before, answers = [*_side(rest.pop("prompt"), "user"), *_side(rest.pop("completion"), "assistant")], []
+        path = "prompt+completion"
+    else:
+        before, answers = [], _answers(rest)
+        rest = {key: value for key, value in rest.items() if key not in SAID}
+    if len(answers) <= 1:
+        return [_episode(rest, document, [*before, *answers], path=path)]
+    return [
+        _episode(
+            rest | {"id": f"{name_of(rest, document)}-choice-{number}", "sample": number}, document, messages, path
+        )
+        for number, messages in enumerate([*before, answer] for answer in answers)
+    ]
+
+
+def read_lines(documents: list[Document]) -> list[Trajectory]:
+    """The conversation of a JSONL file with one message on each line."""
+    draft = Draft()
+    for document in documents:
+        draft.line = document.line
+        add_message(draft, document.value, "")
+    return [draft.finish(id=documents[0].name.rsplit("-", 1)[0])]
+
+
+def facts_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """Facts about an episode, from a record's other fields; all that has no place of its own goes to `meta`."""
+    rest = dict(fields)
+    info = as_object(rest.get("info")) or {}
+    config = as_object((as_object(info.get("config")) or {}).get("model")) or {}
+    samples = [take(rest, name, as_whole) for name in SAMPLES]
+    names = [name for name in TASKS if as_name(rest.get(name)) is not None]
+    return {
+        "task_id": take(rest, names[0], as_name) if names else None,
+        "task": take(rest, "task", as_text) or take(rest, "instruction", as_text),
+        "sample": next((sample for sample in samples if sample is not None), None),
+        "model": take(rest, "model", as_text) or as_text(config.get("model_name")),
+        "reward": take(rest, "reward", as_number),
+        "usage": take(rest, "usage", usage_of) or usage_of(info.get("model_stats")),
+        "meta": rest,
+    }
+
+
+def name_of(fields: dict[str, Any], document: Document) -> str:
+    """What the episode is called: its own name, else its task and attempt, else its place in the file."""
+    if (own := label_of(fields, *IDS)) is not None:
+        return own
+    task = next((name for name in (as_name(fields.get(name)) for name in TASKS) if name is not None), None)
+    sample = label_of(fields, *SAMPLES)
+    if task is not None and sample is not None:
+        run = label_of(fields, "run")
+        return f"{run}-{task}-{sample}" if run else f"{task}-{sample}"
+    return label_of(fields, "instance_id") or document.name
+
+
+def _episode(fields: dict[str, Any], document: Document, messages: list[Any], path: str) -> Trajectory:
+    draft = Draft()
+    rest = dict(fields)
+    for index, message in enumerate(messages):
+        if (as_object(message) or {}).get("role") == EXIT:
+            # How an episode of mini-swe-agent ended, with its patch: a message that nobody wrote.
+            rest[EXIT] = {key: value for key, value in message.items() if key != "role"}
+            draft.warn(
+                f"{path}[{index}]", "the closing message of role 'exit' is no step; it was moved to meta", "exit"
+            )
+        else:
+            add_message(draft, message, f"{path}[{index}]")
+    facts = facts_of(rest)
+    facts["meta"] = leftovers(draft, facts["meta"], "")
+    return draft.finish(id=name_of(fields, document), **facts)
+
+
+def _side(value: Any, role: str) -> list[Any]:
+    """A prompt or a completion: messages, one message, or the text of one."""
+    entries = as_list(value)
+    if entries is not None:
+        return entries
+    return [value] if as_object(value) is not None else [{"role": role, "content": value}]
+
+
+def _system(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The system text that some providers keep beside the messages."""
+    return [{"role": "system", "content": fields["system"]}] if fields.get("system") else []
+
+
+def _choices(fields: dict[str, Any]) -> list[Any]:
+    """The messages of a chat completion's choices."""
+    choices = [as_object(choice) or {} for choice in as_list(fields.get("choices")) or []]
+    return [choice["message"] for choice in choices if as_object(choice.get("message")) is not None]
+
+
+def _answers(response: dict[str, Any]) -> list[Any]:
+    """The messages that a response holds: choices of a chat completion, or the one message of an Anthropic response."""
+    if choices := _choices(response):
+        return choices
+    if as_text(response.get("role")) in ROLES and "content" in response:
+        return [{"role": response["role"], "content": response["content"]}]
+    return []

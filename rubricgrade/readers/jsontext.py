@@ -1,0 +1,102 @@
+"""JSON text to a value that every store takes, with a note on each thing that had to be changed for it.
+
+Strict where Python's parser is not: NaN, Infinity and numbers too large for a float are kept as text, a key that stands
+twice is noted, nesting is bounded, and lone surrogates and NUL are replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+from rubricgrade.readers.shapes import as_list, as_object
+from rubricgrade.trajectory import UNCLEAN, clean_text
+
+DEEPEST = 100
+
+
+class NotJson(ValueError):
+    """The text is not JSON.
+
+    Attributes:
+        reason: What is wrong, for people.
+        line: 1-based, within the text; 0 when it has no place.
+        column: 1-based, within the text; 0 when it has no place.
+    """
+
+    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(reason)
+        self.reason, self.line, self.column = reason, line, column
+
+
+def parse(text: str) -> tuple[Any, tuple[str, ...]]:
+    """Read one JSON value.
+
+    Returns:
+        The value, and notes on what was changed in it, each once.
+
+    Raises:
+        NotJson: It is not JSON, or is nested deeper than `DEEPEST` levels, or holds an absurdly long number.
+    """
+    notes: dict[str, None] = {}
+
+    def constant(name: str) -> str:
+        notes[f"{name} is not JSON; kept as text"] = None
+        return name
+
+    def decimal(digits: str) -> float | str:
+        number = float(digits)
+        if math.isfinite(number):
+            return number
+        notes["a number too large for a float was kept as text"] = None
+        return digits
+
+    def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            notes[f"key {twice[:60]!r} stands more than once in an object; its last value was taken"] = None
+        return fields
+
+    try:
+        value: Any = json.loads(text, parse_constant=constant, parse_float=decimal, object_pairs_hook=unite)
+    except json.JSONDecodeError as error:
+        raise NotJson(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise NotJson(f"nested deeper than {DEEPEST} levels") from None
+    except ValueError:
+        raise NotJson("holds a number of thousands of digits") from None
+    unclean = "\\u" in text or UNCLEAN.search(text) is not None
+    value, changed = _checked(value, unclean=unclean, level=0)
+    if changed:
+        notes["lone surrogates or NUL characters were replaced"] = None
+    return value, tuple(notes)
+
+
+def _checked(value: Any, *, unclean: bool, level: int) -> tuple[Any, bool]:
+    """The value with bounded depth and, where `unclean`, cleaned texts; and whether anything was replaced."""
+    if level > DEEPEST:
+        raise NotJson(f"nested deeper than {DEEPEST} levels")
+    if isinstance(value, str):
+        text = clean_text(value) if unclean else value
+        return text, text != value
+    changed = False
+    fields = as_object(value)
+    if fields is not None:
+        for key, item in list(fields.items()):
+            fields[key], dirty = _checked(item, unclean=unclean, level=level + 1)
+            clean = clean_text(key) if unclean else key
+            if clean != key:
+                fields[clean] = fields.pop(key)
+            changed = changed or dirty or clean != key
+        return fields, changed
+    entries = as_list(value)
+    if entries is not None:
+        for index, item in enumerate(entries):
+            if isinstance(item, str | list | dict):
+                entries[index], dirty = _checked(item, unclean=unclean, level=level + 1)
+                changed = changed or dirty
+        return entries, changed
+    return value, False
