@@ -1,0 +1,151 @@
+"""The default provider: sandboxes by bubblewrap, for root and for ordinary users, with nothing to install beside pip.
+
+Started by root, everything of an agent runs as an unprivileged user of the kernel; "closed" means that pid 1 has been
+reaped; whatever a killed grader leaves behind is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import platform
+import sys
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from rubricgrade.errors import SandboxUnavailable
+from rubricgrade.sandbox import building, cgroups, interior, launch, remedy, seccomp, staging, state
+from rubricgrade.sandbox.contract import Isolation, Template
+from rubricgrade.sandbox.live import BubblewrapSandbox, Parts
+
+T = TypeVar("T")
+
+
+async def _in_thread(work: Callable[[], T], undo: Callable[[T], object]) -> T:
+    """Run blocking work in a thread; when we are cancelled meanwhile, undo it as soon as it is done."""
+    task = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+
+        def revert(done: asyncio.Future[T]) -> None:
+            if not done.cancelled() and not done.exception():
+                threading.Thread(target=undo, args=(done.result(),), daemon=True).start()
+
+        task.add_done_callback(revert)
+        raise
+
+
+def environment(inside: interior.Interior, template: Template) -> dict[str, str]:
+    """The whole environment of a sandbox's processes: nothing of the host's."""
+    return {
+        "PATH": inside.path,
+        "HOME": interior.HOME,
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "TMPDIR": building.TMP,
+    } | dict(template.env)
+
+
+class BubblewrapProvider:
+    """Makes sandboxes by bubblewrap; see `contract.Provider`.
+
+    Attributes:
+        name: ``bubblewrap``.
+        kernel_uid: The user that the host's kernel sees: a spare one when we are root, else our own.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(self, *, uid: int = launch.KERNEL_UID) -> None:
+        """Make a provider; nothing is touched before the first `open`.
+
+        Args:
+            uid: Kernel user and group of the sandboxes when started by root. Never 0.
+        """
+        if uid == 0:
+            raise ValueError("a sandbox must not run as the kernel's root")
+        self.kernel_uid = uid if os.geteuid() == 0 else os.geteuid()
+        self._lock = threading.Lock()
+        self._interior: interior.Interior | None = None
+
+    def interior(self) -> interior.Interior:
+        """What all sandboxes share. The first call prepares it, and removes what crashed owners have left.
+
+        Raises:
+            SandboxUnavailable: This host can't.
+        """
+        with self._lock:
+            if self._interior is None:
+                if sys.platform != "linux":
+                    raise SandboxUnavailable(remedy.NOT_LINUX)
+                if platform.machine() not in seccomp.AUDIT_ARCH:
+                    raise SandboxUnavailable(remedy.MACHINE.format(machine=platform.machine()))
+                launch.bwrap()
+                state.reap()
+                self._interior = interior.prepare(state.root())
+            return self._interior
+
+    async def open(self, template: Template, *, label: str = "") -> BubblewrapSandbox:
+        """See `contract.Provider.open`."""
+        return await self._open(template, label, None)
+
+    async def _open(self, template: Template, label: str, seed: launch.Seed | None) -> BubblewrapSandbox:
+        parts = await _in_thread(functools.partial(self._make, template, label, seed), Parts.end)
+        group = f"cgroup{parts.group.version}" if parts.group else ""
+        return BubblewrapSandbox(
+            parts,
+            template,
+            environment=environment(self.interior(), template),
+            isolation=Isolation(
+                provider=self.name,
+                kernel_uid=self.kernel_uid,
+                memory=group or "rlimit+watchdog",
+                processes=group or "rlimit",
+                seccomp=True,
+                network=template.network,
+            ),
+            reopen=lambda other: self._open(template, label, other),
+        )
+
+    def _make(self, template: Template, label: str, seed: launch.Seed | None) -> Parts:
+        inside = self.interior()
+        building.check(template, inside, self.kernel_uid)
+        place = cgroups.find()
+        group = cgroups.plan(place) if place else None
+        entry = state.create(label, tuple(str(folder) for folder in group.folders) if group else ())
+        try:
+            if group:
+                try:
+                    cgroups.make(group, memory=template.limits.memory, processes=template.limits.processes)
+                except OSError:
+                    group = None  # the next best means holds the limits, and `Isolation` says so
+            built = building.build(template, inside, entry, group, kernel_uid=self.kernel_uid, seed=seed is not None)
+            with built.handles:
+                link = launch.start(built.plan, seed)
+        except BaseException:
+            entry.release()
+            raise
+        return Parts(link, entry, group, built.writable, built.disk)
+
+    async def reap(self, label: str | None = None, older_than: float = 0) -> int:
+        """See `contract.Provider.reap`."""
+        return await asyncio.to_thread(state.reap, label, older_than)
+
+    @asynccontextmanager
+    async def stage(self, source: Path, *, layer: bool = False) -> AsyncGenerator[Path]:
+        """A private copy of a hostile folder or archive, for use as `Layer.source` as long as the block runs."""
+        owner = self.kernel_uid if os.geteuid() == 0 else None
+        staged = await _in_thread(
+            functools.partial(staging.stage, source, owner=owner, layer=layer), staging.Staged.release
+        )
+        try:
+            yield staged.folder
+        finally:
+            await asyncio.shield(asyncio.to_thread(staged.release))

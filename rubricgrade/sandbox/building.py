@@ -1,0 +1,223 @@
+"""Turns a template into the plan of one sandbox: what is bound where, what pid 1 mounts, which limits hold."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import resource
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from rubricgrade.errors import TemplateError
+from rubricgrade.sandbox import cgroups, launch, seccomp, state
+from rubricgrade.sandbox.contract import Layer, Limits, MiB, Template
+from rubricgrade.sandbox.interior import HOME, Interior
+from rubricgrade.sandbox.wire import INSIDE_UID, Config, Space
+
+TMP = "/tmp"  # noqa: S108  # a path inside
+SHM = "/dev/shm"  # noqa: S108  # a path inside
+SHM_SIZE = 64 * MiB
+OPEN_FILES = 4096
+PENDING_SIGNALS = 4096
+MESSAGE_QUEUES = 1 << 16
+
+HIDDEN_FILES = [
+    f"/proc/{name}"
+    for name in [
+        "cmdline",
+        "config.gz",
+        "iomem",
+        "ioports",
+        "kallsyms",
+        "kcore",
+        "key-users",
+        "keys",
+        "kmsg",
+        "kpagecgroup",
+        "kpagecount",
+        "kpageflags",
+        "latency_stats",
+        "modules",
+        "sched_debug",
+        "slabinfo",
+        "sysrq-trigger",
+        "timer_list",
+        "timer_stats",
+        "vmallocinfo",
+    ]
+]
+"""What /proc tells about the host and its other users."""
+HIDDEN_FOLDERS = [f"/proc/{name}" for name in ("acpi", "asound", "driver", "scsi")]
+FROZEN = [f"/proc/{name}" for name in ("bus", "fs", "irq", "sys")]
+RESERVED = ("/usr", "/etc", "/proc", "/dev", "/opt/env", "/.l", "/.u", "/bin", "/sbin", "/lib", "/lib64")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A plan with what it holds open.
+
+    Attributes:
+        plan: For `launch.start`.
+        handles: To be closed once the sandbox runs.
+        writable: Places that may be written to, in pid 1's order.
+        disk: Folders of changes on disk, whose size nobody but us limits.
+    """
+
+    plan: launch.Plan
+    handles: contextlib.ExitStack
+    writable: tuple[str, ...]
+    disk: tuple[Path, ...]
+
+
+def check(template: Template, interior: Interior, kernel_uid: int) -> None:
+    """Raise `TemplateError` for a template that can't be built.
+
+    Args:
+        template: What was asked for.
+        interior: What is there already, and must not be covered.
+        kernel_uid: Who has to own a folder for a sandbox to be able to change it.
+    """
+    held = [*RESERVED, *(inside for _, inside in interior.binds)]
+    for target in {template.workdir, *(layer.target for layer in template.layers)}:
+        path = PurePosixPath(target)
+        if not path.is_absolute() or ".." in path.parts or str(path) != target or target == "/":
+            raise TemplateError(f"not a clean absolute path inside: {target!r}")
+        for place in held:
+            if PurePosixPath(place).is_relative_to(path) or path.is_relative_to(place):
+                raise TemplateError(f"{target!r} would cover or lie in {place!r}, which every sandbox needs as it is")
+    for layer in template.layers:
+        if not layer.source.is_dir():
+            raise TemplateError(f"layer {layer.target!r}: {layer.source} is no folder")
+        if layer.mode == "overlay" and layer.source.stat().st_uid != kernel_uid:
+            raise TemplateError(
+                f"layer {layer.target!r}: {layer.source} does not belong to the sandbox's user {kernel_uid}, so the "
+                "sandbox could not change its copy of it; use what `stage` returns"
+            )
+
+
+def _limits(limits: Limits, *, grouped: bool) -> list[tuple[int, int]]:
+    """Resource limits of every command. Where control groups hold memory and processes, these only back them up."""
+    spare = 64 if grouped else 0
+    values = [
+        (resource.RLIMIT_NPROC, limits.processes + spare),
+        (resource.RLIMIT_FSIZE, limits.file_size),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, limits.cpu),
+        (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS),
+        (resource.RLIMIT_MSGQUEUE, MESSAGE_QUEUES),
+    ]
+    # Not RLIMIT_AS: node, Java and Go reserve many times the address space that they use.
+    return values if grouped else [*values, (resource.RLIMIT_DATA, limits.memory)]
+
+
+class _Builder:
+    """Collects the parts of one plan."""
+
+    def __init__(self, entry: state.Entry, kernel_uid: int) -> None:
+        self.entry = entry
+        self.owner = kernel_uid if os.geteuid() == 0 else None
+        self.uid = self.owner or 0  # how pid 1's first user namespace names the sandbox's user
+        self.handles = contextlib.ExitStack()
+        self.binds: list[tuple[Path, str, bool]] = []
+        self.folders: list[str] = []
+        self.spent: list[str] = []
+        self.spaces: list[Space] = []
+        self.disk: list[Path] = []
+
+    def bind(self, folder: Path, inside: str, *, writable: bool = False) -> str:
+        self.binds.append((folder, inside, writable))
+        return inside
+
+    def source(self, layer: Layer) -> str:
+        """Bind a layer where only pid 1 sees it, to be mounted at its place."""
+        path = self.bind(layer.source, f"/.l/{len(self.binds)}")
+        self.spent.append(path)
+        return path
+
+    def space(self, target: str, lowers: list[Layer], mode: int, size: int, files: int, *, disk: bool) -> None:
+        """One writable place."""
+        upper = f"/.u/{len(self.spaces)}"
+        if disk:
+            folder = self.entry.folder / str(len(self.spaces))
+            folder.mkdir(mode=0o700)
+            for name, bits in (("u", mode), ("w", 0o755)):
+                (folder / name).mkdir()
+                (folder / name).chmod(bits)
+            for path in (folder, folder / "u", folder / "w"):
+                if self.owner is not None:
+                    os.chown(path, self.owner, self.owner)
+            self.bind(folder, upper, writable=True)
+            self.disk.append(folder / "u")
+        else:
+            self.folders.append(upper)
+        self.spent.append(upper)
+        self.spaces.append(
+            {
+                "target": target,
+                "lowers": [self.source(layer) for layer in reversed(lowers)],
+                "upper": upper,
+                "disk": disk,
+                "data": f"size={size},nr_inodes={files},mode={mode:o},uid={self.uid},gid={self.uid}",
+                "mode": mode,
+                "owner": self.uid,
+            }
+        )
+
+
+def build(
+    template: Template,
+    interior: Interior,
+    entry: state.Entry,
+    group: cgroups.Group | None,
+    *,
+    kernel_uid: int,
+    seed: bool,
+) -> Built:
+    """Plan one sandbox. Call `check` first; close `Built.handles` when it runs or has failed."""
+    builder = _Builder(entry, kernel_uid)
+    limits = template.limits
+    stacks: defaultdict[str, list[Layer]] = defaultdict(list)
+    stacks[template.workdir] = []
+    stacks[TMP] = []
+    for layer in template.layers:
+        if layer.mode == "overlay":
+            stacks[layer.target].append(layer)
+    disk = template.upper == "disk"
+    for target, lowers in stacks.items():
+        mode = 0o1777 if target == TMP else 0o755
+        builder.space(target, lowers, mode, limits.disk, limits.files, disk=disk and target != TMP)
+    builder.space(SHM, [], 0o1777, min(SHM_SIZE, limits.disk), 1024, disk=False)
+    layers = [(builder.source(layer), layer.target) for layer in template.layers if layer.mode == "read"]
+    handles = group.handles() if group else []
+    for handle in handles:
+        builder.handles.callback(os.close, handle)
+    config: Config = {
+        "spaces": builder.spaces,
+        "layers": layers,
+        "hidden_files": HIDDEN_FILES,
+        "hidden_folders": HIDDEN_FOLDERS,
+        "frozen": FROZEN,
+        "folders": [HOME],
+        "spent": builder.spent,
+        "uid": INSIDE_UID,
+        "outer_uid": builder.uid,
+        "seed": seed,
+        "limits": _limits(limits, grouped=bool(group)),
+        "seccomp": seccomp.program(count_memory=bool(group), machine=platform.machine()),
+        "watch": 0 if group else limits.memory,
+        "lifetime": limits.lifetime,
+    }
+    targets = [target for target in (*stacks, *(target for _, target in layers)) if target != TMP]
+    plan = launch.Plan(
+        interior,
+        config,
+        tuple(builder.binds),
+        (*builder.folders, TMP, *targets),
+        tuple(handles),
+        template.network == "host",
+        launch.user_namespace() if builder.owner else -1,
+    )
+    return Built(plan, builder.handles, tuple(space["target"] for space in builder.spaces), tuple(builder.disk))
