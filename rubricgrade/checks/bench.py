@@ -1,0 +1,211 @@
+"""Where the checks of one grade are carried out: each once, its result shared, its sandboxes opened on first need."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from rubricgrade.checks.dialogue import Attempt, clean, converse
+from rubricgrade.checks.outcome import ItemsFault, Outcome
+from rubricgrade.checks.places import Places
+from rubricgrade.checks.request import request_for
+from rubricgrade.checks.settling import Settled, settle
+from rubricgrade.checks.solution import Solution
+from rubricgrade.checks.verdict import Uses, outcome_of, picked
+from rubricgrade.errors import CheckError, RubricError, SandboxError, SandboxUnavailable, TemplateError, TrajectoryError
+from rubricgrade.evidence import Document
+from rubricgrade.result import Cause, Isolation
+from rubricgrade.rubric import Check, Rubric
+from rubricgrade.sandbox import Provider, Sandbox, Template
+from rubricgrade.trajectory import Trajectory
+
+DOCUMENT_SECONDS = 120.0
+MOST_DEATHS = 20
+"""Documents that may kill their reader before the rest is given up."""
+
+
+class Bench:
+    """The checks of one grade.
+
+    Args:
+        trajectory: What is graded; its workspace and world are treated as hostile.
+        rubric: Whose checks they are.
+        provider: Makes the sandboxes.
+        template: What the agent's code runs in; default: the base template.
+    """
+
+    def __init__(
+        self, trajectory: Trajectory, rubric: Rubric, provider: Provider, template: Template | None = None
+    ) -> None:
+        self._trajectory = trajectory
+        self._rubric = rubric
+        self._places = Places(trajectory, rubric, provider, template)
+        self._uses = Uses(rubric)
+        self._checker: Sandbox | None = None
+        self._opening = asyncio.Lock()
+        self._running: dict[int, asyncio.Task[Outcome]] = {}
+        # The keys above are identities: what they stand for must stay alive.
+        self._checks: list[Check] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        if self._checker is not None:
+            await self._checker.close()
+        await self._places.close()
+
+    @property
+    def isolation(self) -> Isolation:
+        """What confined the checks; nothing as long as none was run."""
+        return self._places.isolation
+
+    async def run(self, check: Check, *, pick: str | None = None) -> Outcome:
+        """Carry out a check, or hand back what came of it when it was run before.
+
+        Args:
+            check: One of the rubric's; the same object is run once.
+            pick: The field of its result that counts.
+        """
+        key = id(check)
+        if key not in self._running:
+            self._checks.append(check)
+            self._running[key] = asyncio.create_task(self._run(check))
+        # One caller that gives up does not take the result from the others.
+        outcome = await asyncio.shield(self._running[key])
+        return picked(outcome, self._uses.of(check, pick), pick)
+
+    async def items(self, function: str) -> tuple[str, ...]:
+        """The items that an author's function lists for a ``for_each``.
+
+        Raises:
+            ItemsFault: It could not.
+        """
+        request = request_for(self._rubric, {"do": "items", "function": function})
+        settled = await self._settled(request, DOCUMENT_SECONDS)
+        if isinstance(settled, Outcome):
+            raise ItemsFault("grader", settled.message, settled.cause)
+        if (trouble := settled.trouble) is not None:
+            if trouble.origin == "agent":
+                raise ItemsFault("agent", trouble.message)
+            raise ItemsFault("grader", trouble.message, trouble.cause)
+        return tuple(clean(item, 10_000) for item in settled.attempt.said["items"])
+
+    async def documents(self, globs: Sequence[str], *, world: Sequence[str] = ()) -> tuple[Document, ...]:
+        """The text of files for a judge, extracted in the checker's sandbox.
+
+        A file that can't be read is a document without text and with a note that says why; so is one that kills its
+        reader, after which the rest is read by a new one.
+
+        Args:
+            globs: Files of the workspace.
+            world: Files of the world.
+
+        Raises:
+            SandboxError: There is no sandbox to read them in.
+            CheckError: They can't be read by no fault of the agent's.
+        """
+        found: list[Document] = []
+        globs = globs if self._trajectory.workspace is not None else ()
+        world = world if self._trajectory.world is not None else ()
+        if not globs and not world:
+            return ()
+        for _ in range(MOST_DEATHS):
+            skip = [(document.path, document.world) for document in found]
+            body = {"do": "documents", "globs": list(globs), "world_globs": list(world), "skip": skip}
+            reading: list[tuple[str, bool]] = []
+
+            def hear(message: Mapping[str, Any], reading: list[tuple[str, bool]] = reading) -> None:
+                if "reading" in message:
+                    reading.append((str(message["reading"]), bool(message["world"])))
+                else:
+                    found.append(Document(**message["document"]))
+
+            attempt = await self._attempt(request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=True, hear=hear)
+            trouble = attempt.trouble
+            if trouble is None:
+                return tuple(found)
+            if trouble.origin == "grader" or len(reading) == len(found) - len(skip):
+                raise CheckError(f"documents can't be read: {trouble.message}")
+            path, of_world = reading[-1]
+            found.append(Document(path, "", f"could not be read: {trouble.message}", world=of_world))
+        return tuple(found)
+
+    async def _run(self, check: Check) -> Outcome:
+        if check.not_ is not None:
+            inner = await self.run(check.not_)
+            return _turned(inner)
+        began = time.monotonic()
+        try:
+            request = request_for(self._rubric, {"do": "check"}, check, any_number=not self._uses.of(check, None).plain)
+        except (RubricError, CheckError) as error:
+            return Outcome(check.kind, message=clean(error), fault="grader", cause="check_error")
+        settled = await self._settled(request, check.timeout)
+        if isinstance(settled, Outcome):
+            return replace(settled, kind=check.kind, seconds=time.monotonic() - began)
+        outcome = outcome_of(check.kind, settled, self._uses.worst_high(check))
+        return replace(outcome, seconds=time.monotonic() - began)
+
+    async def _settled(self, request: Mapping[str, Any], seconds: float) -> Settled | Outcome:
+        """Carry out a request until its trouble has an owner; an `Outcome` when there is no sandbox for it."""
+
+        async def attempt(fresh: bool, control: bool) -> Attempt:
+            return await self._attempt(request, seconds, fresh=fresh, control=control)
+
+        try:
+            return await settle(attempt)
+        except (SandboxError, TemplateError, TrajectoryError) as error:
+            cause: Cause = "sandbox_unavailable" if isinstance(error, SandboxUnavailable) else "sandbox_lost"
+            if isinstance(error, TemplateError):
+                cause = "template_missing"
+            if isinstance(error, TrajectoryError):
+                cause = "trajectory_invalid"
+            return Outcome("", message=clean(error), fault="grader", cause=cause)
+
+    async def _attempt(
+        self,
+        request: Mapping[str, Any],
+        seconds: float,
+        *,
+        fresh: bool,
+        control: bool = False,
+        hear: Any = None,
+    ) -> Attempt:
+        solution = Solution(
+            lambda: self._places.solution(control=control),
+            workdir=self._places.workdir,
+            path=self._places.path,
+            seconds=seconds,
+        )
+        checker = await self._places.checker(control=control) if fresh else await self._shared()
+        has = {"workspace": self._trajectory.workspace is not None, "world": self._trajectory.world is not None}
+        links = {} if control else self._places.links
+        try:
+            return await converse(checker, solution, {**request, **has, "links": links}, seconds=seconds, hear=hear)
+        finally:
+            await solution.close()
+            if fresh:
+                await checker.close()
+
+    async def _shared(self) -> Sandbox:
+        """The checker's sandbox that all first attempts share."""
+        async with self._opening:
+            if self._checker is None:
+                self._checker = await self._places.checker(control=False)
+            return self._checker
+
+
+def _turned(inner: Outcome) -> Outcome:
+    """``not``: one minus the value; a fault stays whose it is."""
+    if inner.value is None:
+        return inner
+    return replace(inner, value=1 - inner.value, message=f"not: {inner.message}")

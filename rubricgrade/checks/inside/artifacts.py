@@ -1,0 +1,160 @@
+"""A folder of hostile files: opened component by component so that no link is followed, and only regular files read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+
+from rubricgrade.checks.inside.finding import AuthorFault, BadArtifact
+
+MiB = 1 << 20
+LARGEST_FILE = 64 * MiB
+MOST_FILES = 100_000
+DEEPEST = 64
+
+
+class Folder:
+    """Files below one root, named by paths relative to it.
+
+    Args:
+        root: Where they lie.
+        links: Symbolic links that were left out when the folder was made ready, with their targets: kept for messages.
+    """
+
+    def __init__(self, root: str, links: Mapping[str, str] | None = None) -> None:
+        self.root = root
+        self.links = dict(links or {})
+
+    def data(self, path: str, limit: int = LARGEST_FILE) -> bytes:
+        """The bytes of a regular file.
+
+        Raises:
+            BadArtifact: It is missing, no regular file, larger than `limit`, or reached over a link.
+        """
+        try:
+            handle = self._open(path)
+        except FileNotFoundError:
+            raise BadArtifact(path, self._missing(path)) from None
+        except OSError as error:
+            raise BadArtifact(path, f"can't be read: {error.strerror}") from None
+        try:
+            facts = os.fstat(handle)
+            if not stat.S_ISREG(facts.st_mode):
+                raise BadArtifact(path, "is no regular file")
+            if facts.st_size > limit:
+                raise BadArtifact(path, f"has {facts.st_size:,} bytes, more than the {limit:,} that are read")
+            # A file on a live mount may grow: no more than was allowed is taken.
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+        finally:
+            os.close(handle)
+        if len(data) > limit:
+            raise BadArtifact(path, f"has more than {limit:,} bytes")
+        return data
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a regular file; None when there is none."""
+        facts = self._facts(path)
+        return facts.st_size if facts is not None and stat.S_ISREG(facts.st_mode) else None
+
+    def has(self, path: str) -> bool:
+        """Whether a regular file or a folder is there, and no link leads to it."""
+        facts = self._facts(path)
+        return facts is not None and (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode))
+
+    def find(self, pattern: str) -> list[str]:
+        """Paths of regular files that match a glob, sorted: ``*``, ``?``, ``[...]`` in a name, ``**`` over folders."""
+        wanted = glob_regex(pattern)
+        return sorted(path for path in self._walk() if wanted.fullmatch(path))
+
+    def _facts(self, path: str) -> os.stat_result | None:
+        try:
+            handle = self._open(path)
+        except OSError:
+            return None
+        try:
+            return os.fstat(handle)
+        finally:
+            os.close(handle)
+
+    def _missing(self, path: str) -> str:
+        for link, target in self.links.items():
+            if path == link or path.startswith(f"{link}/"):
+                return f"is a symbolic link to {target!r}; links are not followed"
+        return "is missing"
+
+    def _open(self, path: str) -> int:
+        """A handle of the last component; raises `OSError`."""
+        parts = parts_of(path)
+        folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name in parts[:-1]:
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            # O_NONBLOCK: opening a FIFO must not wait for a writer.
+            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _walk(self) -> Iterator[str]:
+        seen = 0
+        for folder, names, files in os.walk(self.root, followlinks=False):
+            inside = os.path.relpath(folder, self.root)
+            names.sort()
+            if inside.count("/") >= DEEPEST:
+                names.clear()
+            for name in files:
+                seen += 1
+                if seen > MOST_FILES:
+                    raise BadArtifact(".", f"has more than {MOST_FILES:,} files")
+                path = name if inside == "." else f"{inside}/{name}"
+                if stat.S_ISREG(os.lstat(f"{folder}/{name}").st_mode):
+                    yield path
+
+
+def parts_of(path: str) -> list[str]:
+    """The components of a relative path that stays in its folder. Raises `AuthorFault` for any other."""
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    if path.startswith("/") or not parts or ".." in parts or "\0" in path:
+        raise AuthorFault(f"{path!r} is no relative path inside the folder")
+    return parts
+
+
+def glob_regex(pattern: str) -> re.Pattern[str]:
+    """A glob as a regular expression for whole relative paths."""
+    parts = parts_of(pattern)
+    text = ""
+    for index, part in enumerate(parts):
+        last = index == len(parts) - 1
+        if part == "**":
+            text += ".*" if last else "(?:[^/]+/)*"
+        else:
+            text += _name_regex(part) + ("" if last else "/")
+    return re.compile(text, re.DOTALL)
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path has any sign of a glob."""
+    return any(sign in path for sign in "*?[")
+
+
+def _name_regex(part: str) -> str:
+    text, position = "", 0
+    while position < len(part):
+        sign = part[position]
+        end = part.find("]", position + 2) if sign == "[" else -1
+        if sign == "*":
+            text += "[^/]*"
+        elif sign == "?":
+            text += "[^/]"
+        elif end > 0:
+            inner = part[position + 1 : end].replace("\\", r"\\")
+            text += f"[^{inner[1:]}]" if inner[0] in "!^" else f"[{inner}]"
+            position = end
+        else:
+            text += re.escape(sign)
+        position += 1
+    return text

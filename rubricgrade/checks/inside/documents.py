@@ -1,0 +1,122 @@
+"""The text of files that a judge is to read, extracted here because extracting it from a hostile file is dangerous."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rubricgrade.checks.inside import readers
+from rubricgrade.checks.inside.case import BadArtifact, Case
+from rubricgrade.checks.inside.mailbox import read_mail
+
+LONGEST = 400_000
+"""Characters of one document."""
+MOST = 200
+"""Documents of one request."""
+SECONDS = 20
+"""Time for one file."""
+DEEPEST_MAIL = 3
+
+Extract = Callable[[bytes, str, int], str]
+
+
+def listed(case: Case, globs: Sequence[str], *, world: bool) -> list[str]:
+    """Paths of all files that match any of the globs, in the order of the globs, each once."""
+    paths = dict.fromkeys(path for pattern in globs for path in case.glob(pattern, world=world))
+    return list(paths)[:MOST]
+
+
+def document(case: Case, path: str, *, world: bool) -> dict[str, Any]:
+    """One file as text, with a note on what is not there, and the digest of its bytes."""
+    try:
+        data = case.read_bytes(path, world=world)
+    except BadArtifact as error:
+        return _document(path, "", note=error.why, world=world)
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    try:
+        with _limited():
+            text, note = text_of(data, path)
+    except BadArtifact as error:
+        text, note = "", error.why
+    except (TimeoutError, MemoryError, RecursionError) as error:
+        text, note = "", f"could not be read within the limits: {type(error).__name__}"
+    return _document(path, text, note=note, world=world, digest=digest)
+
+
+def text_of(data: bytes, path: str, depth: int = 0) -> tuple[str, str]:
+    """Text of a file and a note, by the kind that its name says."""
+    suffix = path.lower().rpartition(".")[2]
+    extract: Mapping[str, Extract] = {"xlsx": _xlsx, "xlsm": _xlsx, "pdf": _pdf, "eml": _mail}
+    if suffix in extract:
+        return extract[suffix](data, path, depth), ""
+    if b"\0" in data[:8192]:
+        return "", f"{len(data):,} bytes that are no text"
+    return readers.text(data), ""
+
+
+def _xlsx(data: bytes, path: str, _: int) -> str:
+    parts: list[str] = []
+    for sheet in readers.sheet_names(data, path):
+        rows = readers.sheet_rows(data, path, sheet)
+        lines = [" | ".join("" if cell is None else str(cell) for cell in row) for row in rows]
+        parts.append("\n".join([f"[sheet {sheet}]", *lines]))
+    return "\n\n".join(parts)
+
+
+def _pdf(data: bytes, path: str, _: int) -> str:
+    pages = readers.pdf_pages(data, path)
+    parts = [f"[PDF of {len(pages)} {'page' if len(pages) == 1 else 'pages'}]"]
+    parts += [f"[page {number}]\n{text}" for number, text in enumerate(pages, 1)]
+    return "\n\n".join(parts)
+
+
+def _mail(data: bytes, path: str, depth: int) -> str:
+    mail = read_mail(data, path)
+    headers = {"From": (mail.sender,), "To": mail.to, "Cc": mail.cc, "Bcc": mail.bcc, "Subject": (mail.subject,)}
+    parts = ["\n".join(f"{name}: {', '.join(values)}" for name, values in headers.items() if any(values)), mail.body]
+    for name, content in mail.attachments:
+        parts.append(f"[attachment {name}, {len(content):,} bytes]")
+        if depth < DEEPEST_MAIL:
+            try:
+                text, note = text_of(content, name, depth + 1)
+            except BadArtifact as error:
+                text, note = "", error.why
+            parts.append(text or f"({note})")
+    return "\n\n".join(parts)
+
+
+def _document(path: str, text: str, *, note: str, world: bool, digest: str = "") -> dict[str, Any]:
+    whole = len(text)
+    if whole > LONGEST:
+        note = f"cut: the first {LONGEST:,} of {whole:,} characters"
+    complete = whole <= LONGEST
+    return {"path": path, "text": text[:LONGEST], "note": note, "digest": digest, "world": world, "complete": complete}
+
+
+class _limited:  # noqa: N801 - used as a function: `with _limited():`
+    """At most `SECONDS` for a block; then `TimeoutError`."""
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGALRM, _ring)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _ring(*_: object) -> None:
+    raise TimeoutError
+
+
+def documents(case: Case, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Messages to the host: which file is next, then its document; so it knows which one has killed the reader."""
+    skip = {(path, world) for path, world in request["skip"]}
+    for world, globs in ((False, request["globs"]), (True, request["world_globs"])):
+        if not globs:
+            continue
+        for path in listed(case, globs, world=world):
+            if (path, world) not in skip:
+                yield {"reading": path, "world": world}
+                yield {"document": document(case, path, world=world)}

@@ -1,0 +1,83 @@
+"""Mails of the world's outbox, read from `.eml` files whose content the agent chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import getaddresses
+from typing import cast
+
+from rubricgrade.checks.inside.finding import BadArtifact
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """One mail.
+
+    Attributes:
+        sender: The address, in lower case, without the name.
+        to: Addresses of the same form.
+        cc: The same.
+        bcc: The same.
+        subject: Decoded.
+        body: The plain text part, else the HTML one as it is.
+        attachments: (file name, bytes) of each.
+        path: Where it lies in the world.
+    """
+
+    sender: str
+    to: tuple[str, ...]
+    cc: tuple[str, ...]
+    bcc: tuple[str, ...]
+    subject: str
+    body: str
+    attachments: tuple[tuple[str, bytes], ...]
+    path: str
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Everybody who got it."""
+        return self.to + self.cc + self.bcc
+
+
+def read_mail(data: bytes, path: str) -> Mail:
+    """A mail from the bytes of an `.eml` file. Raises `BadArtifact` when it is none."""
+    try:
+        message = message_from_bytes(data, policy=policy.default)
+        senders = _addresses(message, "from")
+        return Mail(
+            sender=senders[0] if senders else "",
+            to=_addresses(message, "to"),
+            cc=_addresses(message, "cc"),
+            bcc=_addresses(message, "bcc"),
+            subject=str(message.get("subject", "")),
+            body=_body(message),
+            attachments=tuple(_attachment(part, index) for index, part in enumerate(message.iter_attachments(), 1)),
+            path=path,
+        )
+    except Exception as error:  # noqa: BLE001 - the standard parser raises many kinds on malformed headers
+        raise BadArtifact(path, f"is no readable mail: {type(error).__name__}: {error}") from None
+
+
+def _addresses(message: EmailMessage, header: str) -> tuple[str, ...]:
+    values = [str(value) for value in message.get_all(header, [])]
+    return tuple(address.strip().lower() for _, address in getaddresses(values) if address.strip())
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(preferencelist=("plain", "html"))
+    if part is None:
+        return ""
+    raw = cast("bytes", part.get_payload(decode=True) or b"")
+    try:
+        return raw.decode(part.get_content_charset("utf-8"), "replace")
+    except LookupError:
+        return raw.decode("utf-8", "replace")
+
+
+def _attachment(part: EmailMessage, index: int) -> tuple[str, bytes]:
+    name = part.get_filename() or f"attachment-{index}"
+    if part.is_multipart():
+        return name, b"\n".join(inner.as_bytes() for inner in cast("list[EmailMessage]", part.get_payload()))
+    return name, cast("bytes", part.get_payload(decode=True) or b"")

@@ -1,0 +1,97 @@
+"""``python``: the author's own function, from a sealed file."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rubricgrade.checks.inside.artifacts import parts_of
+from rubricgrade.checks.inside.case import AuthorFault, Case, CheckResult
+from rubricgrade.checks.inside.compare import show
+
+
+class OutOfRange(ValueError):
+    """The author's function gave a number that is none to grade by; on whose account is not known here."""
+
+
+def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
+    """Call the function with the case; a bool, a number or a `CheckResult` is its verdict."""
+    function = spec["function"]
+    result = as_result(load(case.sealed, function)(case), function)
+    if result.value is not None and not case.any_number and not 0 <= result.value <= 1:
+        raise OutOfRange(f"{function} gave {result.value:g}, which is not from 0 to 1; only 'bands' can use that")
+    return result
+
+
+def items(case: Case, function: str) -> list[str]:
+    """Call a function of a ``for_each``: a list of texts."""
+    found = load(case.sealed, function)(case)
+    listed: Sequence[object] = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [None]
+    texts = [item for item in listed if isinstance(item, str) and item.strip()]
+    if len(texts) != len(listed):
+        raise AuthorFault(f"{function} returned {show(found, 80)}; a list of texts is wanted")
+    return texts
+
+
+def load(sealed: Path, function: str) -> Callable[[Case], Any]:
+    """The function ``folder/file.py:name``, its file imported with its own folder and the sealed one to import from."""
+    file, _, name = function.rpartition(":")
+    path = sealed.joinpath(*parts_of(file))
+    if not path.is_file():
+        raise AuthorFault(f"the sealed file {file} is missing")
+    sys.path[:0] = [str(path.parent), str(sealed)]
+    # A name of its own: a file called csv.py is not to stand in for the standard module.
+    spec = importlib.util.spec_from_file_location(f"sealed_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise AuthorFault(f"{file} can't be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise AuthorFault(f"{file} has no function {name!r}")
+    return found
+
+
+def as_result(value: object, function: str) -> CheckResult:
+    """What a function returned, as a result.
+
+    Raises:
+        AuthorFault: It is no verdict: None, a text, anything else.
+        OutOfRange: It is a number that is not finite.
+    """
+    if isinstance(value, bool):
+        return CheckResult(value, message=f"{function} says {show(value)}")
+    if isinstance(value, int | float):
+        number = finite(value, function)
+        return CheckResult(number, measured=number, message=f"{function} gave {number:g}")
+    if not isinstance(value, CheckResult):
+        raise AuthorFault(f"{function} returned {show(value, 80)}; a bool, a number or a CheckResult is wanted")
+    if value.value is None and value.measured is None and not value.fields:
+        raise AuthorFault(f"{function} returned a CheckResult with neither value nor measured number nor fields")
+    for number in (value.value, value.measured, *value.fields.values()):
+        if number is not None:
+            finite(number, function)
+    return value
+
+
+def finite(number: object, function: str) -> float:
+    """A number as a float.
+
+    Raises:
+        AuthorFault: It is none.
+        OutOfRange: It is not finite, or larger than a float can be.
+    """
+    if not isinstance(number, bool | int | float):
+        raise AuthorFault(f"{function} gave {show(number, 80)} where a number belongs")
+    try:
+        value = float(number)
+    except OverflowError:
+        raise OutOfRange(f"{function} gave a number that is too large") from None
+    if not math.isfinite(value):
+        raise OutOfRange(f"{function} gave {number}")
+    return value

@@ -1,0 +1,116 @@
+"""The process that carries out one check in the checker's sandbox and tells the host how it went.
+
+It ends with one message: a ``result``, or a ``fault`` whose origin is ``agent``, ``grader`` or, when that can't be told
+from here, ``unclear``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rubricgrade.checks.inside import python
+from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
+from rubricgrade.checks.inside.compare import cut
+from rubricgrade.checks.inside.finding import QUOTE
+from rubricgrade.checks.inside.solution import Solution
+from rubricgrade.checks.inside.wire import SEALED, WORKSPACE, WORLD, Wire
+
+MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite": "sqlite_query"}
+"""Where a kind's file is not called like the kind."""
+MOST_EVIDENCE = 50
+
+
+def main() -> None:
+    """Hear what is asked, carry it out, say how it went."""
+    wire = Wire.taken()
+    request = wire.hear()
+    try:
+        message = carry_out(request, wire)
+    except BaseException as error:  # noqa: BLE001 - whatever happens is told to the host, which decides whose fault it is
+        message = {"fault": fault_of(error)}
+    wire.say(message)
+    # Threads and exit handlers of the author's code have no say any more.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def carry_out(request: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
+    """Do what is asked and make the last message of it."""
+    case = Case(request, Solution(wire))
+    match request["do"]:
+        case "items":
+            return {"items": python.items(case, request["function"])}
+        case "documents":
+            from rubricgrade.checks.inside.documents import documents  # noqa: PLC0415 - checks don't pay for it
+
+            for message in documents(case, request):
+                wire.say(message)
+            return {"end": True}
+        case _:
+            kind: str = request["kind"]
+            module = importlib.import_module(f"rubricgrade.checks.inside.{MODULES.get(kind, kind)}")
+            return {"result": as_message(module.check(case, request["spec"]))}
+
+
+def as_message(result: CheckResult) -> dict[str, Any]:
+    """A result as JSON."""
+    return {
+        "value": result.value,
+        "measured": result.measured,
+        "fields": dict(result.fields),
+        "evidence": as_evidence(result.evidence),
+        "message": cut(result.message, QUOTE),
+        "passed": result.passed,
+        "total": result.total,
+        "faulted": result.faulted,
+    }
+
+
+def as_evidence(evidence: Sequence[str | tuple[str, str | None] | Seen]) -> list[dict[str, Any]]:
+    """Evidence in any of the forms that an author may use, cut to what a grade keeps."""
+    found: list[dict[str, Any]] = []
+    for item in evidence[:MOST_EVIDENCE]:
+        match item:
+            case Seen(quote, where) | (quote, where):
+                pass
+            case _:
+                quote, where = item, None
+        place = None if where is None else cut(str(where), QUOTE)
+        found.append({"quote": cut(str(quote), QUOTE), "where": place})
+    return found
+
+
+def fault_of(error: BaseException) -> dict[str, Any]:
+    """An exception as a fault: what it is, whose it is as far as can be told, and the line that raised it."""
+    if isinstance(error, AgentFault):
+        return _fault("agent", error, str(error), error.evidence)
+    if isinstance(error, OSError) and isinstance(error.filename, str) and _is_agents(error.filename):
+        path = error.filename
+        return _fault("agent", error, f"{path}: {error.strerror}", (Seen(f"{path}: {error.strerror}", path),))
+    if isinstance(error, AuthorFault):
+        return _fault("grader", error, str(error))
+    import traceback  # noqa: PLC0415 - slow to load, and needed for a fault only
+
+    told = cut(traceback.format_exception_only(error)[-1].strip(), QUOTE)
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if frame.filename.startswith(f"{SEALED}/")]
+    # The line of the author's code that raised it, when any of it did.
+    place = f"{inside[-1].filename.removeprefix(f'{SEALED}/')}:{inside[-1].lineno}" if inside else ""
+    return _fault("unclear", error, f"{told} ({place})" if place else told)
+
+
+def _fault(origin: str, error: BaseException, message: str, evidence: Sequence[Seen] = ()) -> dict[str, Any]:
+    name = type(error).__name__
+    return {"origin": origin, "kind": name, "message": cut(message, QUOTE), "evidence": as_evidence(evidence)}
+
+
+def _is_agents(path: str) -> bool:
+    return path.startswith((f"{WORKSPACE}/", f"{WORLD}/"))
+
+
+if __name__ == "__main__":
+    main()

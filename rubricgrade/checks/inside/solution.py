@@ -1,0 +1,183 @@
+"""The agent's code under test, as the checker sees it: run elsewhere by the host, and answering in JSON values only."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from rubricgrade.checks.inside.finding import AgentFault, AuthorFault
+from rubricgrade.checks.inside.wire import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program of the solution ended.
+
+    Attributes:
+        code: Exit code; 128 + n for signal n; -1 when it never started.
+        stdout: Text; bytes that are no UTF-8 are replaced.
+        stderr: The same.
+        timed_out: It was killed at its time limit.
+        fault: Why it did not come to its own end (``timed out after 5 s``, ``ran out of memory``, ``not found: x``);
+            empty when it did.
+    """
+
+    code: int
+    stdout: str
+    stderr: str
+    timed_out: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a function of the solution returned or raised.
+
+    Attributes:
+        value: The returned JSON value (a tuple is a list); None when it raised.
+        raised: Name of the exception's class; ``NoReply`` when it gave no readable answer at all, ``NotJson`` when it
+            returned something that is no JSON value; None when it returned.
+        message: The exception's text, or why there is no answer.
+        kinds: Names of the exception's class and of all its bases.
+        output: What it printed, cut.
+    """
+
+    value: Any = None
+    raised: str | None = None
+    message: str = ""
+    kinds: tuple[str, ...] = ()
+    output: str = ""
+
+    @property
+    def faulted(self) -> bool:
+        """Whether there was no answer: neither a value nor an exception of the function's own."""
+        return self.raised in {"NoReply", "NotJson"}
+
+
+class Solution:
+    """The agent's code, in a pristine copy of its template with the agent's files and no sealed ones.
+
+    Args:
+        wire: The line to the host.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: str | bytes = "",
+        files: Mapping[str, str | bytes] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+        fresh: bool = False,
+    ) -> Ran:
+        """Run a program to its end.
+
+        Args:
+            argv: Program and arguments; no shell.
+            stdin: All of its standard input.
+            files: Files to write first, by their path in the work folder.
+            env: Environment variables besides the sandbox's own.
+            cwd: A folder below the work folder.
+            timeout: Seconds; at most what is left of the check's own timeout, which is the default.
+            fresh: Take a new copy of the template for it, so that nothing of earlier runs is there.
+        """
+        answer = self._ask(
+            {
+                "op": "run",
+                "argv": list(argv),
+                "stdin": _packed(stdin),
+                "files": {path: _packed(data) for path, data in (files or {}).items()},
+                "env": dict(env or {}),
+                "cwd": cwd,
+                "timeout": timeout,
+                "fresh": fresh,
+            }
+        )
+        return Ran(answer["code"], answer["stdout"], answer["stderr"], answer["timed_out"], answer["fault"])
+
+    def call(self, function: str, /, *args: Any, **kwargs: Any) -> Called:
+        """Call a function of the solution, such as ``calc.py:evaluate``, with JSON values, in a fresh process."""
+        return self.ask(function, args, kwargs)
+
+    def ask(
+        self,
+        function: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        forbid: Sequence[str] = (),
+        cwd: str | None = None,
+        timeout: float | None = None,
+    ) -> Called:
+        """`call` with settings.
+
+        Args:
+            function: ``file.py:name``, relative to `cwd`.
+            args: Positional arguments.
+            kwargs: Named arguments.
+            forbid: Names of builtins and modules that the solution may not use.
+            cwd: A folder below the work folder; it is also where its imports are looked up.
+            timeout: Seconds.
+        """
+        file, _, name = function.rpartition(":")
+        message = {
+            "op": "call",
+            "file": file,
+            "function": name,
+            "args": list(args),
+            "kwargs": dict(kwargs or {}),
+            "forbid": list(forbid),
+            "cwd": cwd,
+            "timeout": timeout,
+        }
+        return _called(self._ask(message))
+
+    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer = self._wire.ask(message)
+        except (TypeError, ValueError) as error:
+            raise AuthorFault(f"the solution can only be given JSON values: {error}") from None
+        if "grader" in answer:
+            raise AuthorFault(answer["grader"])
+        if "agent" in answer:
+            raise AgentFault(answer["agent"])
+        return answer
+
+
+def _called(answer: Mapping[str, Any]) -> Called:
+    """The reply of the solution's side, which is hostile: it can be a wrong answer, and nothing else."""
+    output: str = answer["stderr"]
+    if answer["fault"]:
+        return Called(raised="NoReply", message=answer["fault"], output=output)
+    text = answer["reply"]
+    if text is None:
+        how = f"its process ended with exit code {answer['code']} and gave no single reply"
+        return Called(raised="NoReply", message=how, output=output)
+    try:
+        reply: Any = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return Called(raised="NoReply", message=f"its reply is no strict JSON: {error}", output=output)
+    match reply:
+        case {"value": value, **more} if not more:
+            return Called(value=value, output=output)
+        case {"raised": str(raised), "message": str(message), "kinds": [*kinds]} if len(kinds) <= 100:  # noqa: PLR2004
+            return Called(None, raised, message, tuple(kind for kind in kinds if isinstance(kind, str)), output)
+        case _:
+            return Called(raised="NoReply", message="its reply has the wrong shape", output=output)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _packed(data: str | bytes) -> str:
+    raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    return base64.b64encode(raw).decode()

@@ -1,0 +1,54 @@
+"""The line to the host: one JSON text a line, over private copies of standard input and output.
+
+What the author's code prints goes to standard error, so that nothing it prints can be taken for a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+SEALED = "/sealed"
+WORKSPACE = "/workspace"
+WORLD = "/world"
+FACTS = "/facts/case.json"
+
+
+class Wire:
+    """A conversation in which each side answers what the other asks."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self._incoming = os.fdopen(incoming, "rb")
+        self._outgoing = outgoing
+
+    @classmethod
+    def taken(cls) -> Wire:
+        """Take standard input and output for the conversation; everybody else gets nothing and standard error."""
+        incoming, outgoing = os.dup(0), os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        sys.stdin, sys.stdout = open(0, encoding="utf-8", closefd=False), sys.stderr  # noqa: SIM115 - lives as long as we do
+        return cls(incoming, outgoing)
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Send one message. Raises `ValueError` for NaN and what is no JSON."""
+        left = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
+        while left:
+            left = left[os.write(self._outgoing, left) :]
+
+    def hear(self) -> dict[str, Any]:
+        """Wait for one message. Raises `EOFError` when the host has hung up."""
+        line = self._incoming.readline()
+        if not line:
+            raise EOFError
+        return json.loads(line)
+
+    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a question and wait for its answer."""
+        self.say(message)
+        return self.hear()

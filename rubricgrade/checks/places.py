@@ -1,0 +1,153 @@
+"""The sandboxes of one grade: the checker's and the solution's, with their layers made ready once, on first need."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from rubricgrade import tree
+from rubricgrade.checks.facts import facts_of
+from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
+from rubricgrade.errors import CheckError, TrajectoryError
+from rubricgrade.result import Isolation
+from rubricgrade.rubric import Rubric
+from rubricgrade.sandbox import Layer, Provider, Sandbox, Template, base_template
+from rubricgrade.trajectory import Trajectory
+
+MOST_LINKS = 1000
+"""Links of a workspace that are named to the checks."""
+
+
+class Places:
+    """Opens sandboxes for the checks of one grade; whoever opens one closes it.
+
+    Attributes:
+        links: Symbolic links of the workspace with their targets, once a checker was opened. The checker's copy has
+            none: the author's code can't be led to a sealed file by a link of the agent's.
+        isolation: What really holds in the sandboxes; nothing before one was opened.
+    """
+
+    def __init__(self, trajectory: Trajectory, rubric: Rubric, provider: Provider, template: Template | None) -> None:
+        self._trajectory = trajectory
+        self._rubric = rubric
+        self._provider = provider
+        self._template = base_template() if template is None else template
+        self._held = AsyncExitStack()
+        self._lock = asyncio.Lock()
+        self._staged: dict[str, Path] = {}
+        self.links: dict[str, str] = {}
+        self.isolation = Isolation()
+
+    @property
+    def workdir(self) -> str:
+        """Where the agent's files lie in the solution's sandbox."""
+        return self._template.workdir
+
+    @property
+    def path(self) -> str:
+        """The PATH that the template sets; empty when it sets none."""
+        return self._template.env.get("PATH", "")
+
+    async def checker(self, *, control: bool) -> Sandbox:
+        """A sandbox with the sealed files, the workspace and the world to read, and no code of the agent to run.
+
+        Args:
+            control: Leave out everything of the agent's.
+        """
+        layers = [
+            Layer(await self._files("sealed", self._rubric.sealed), SEALED),
+            Layer(await self._facts(control=control), str(PurePosixPath(FACTS).parent)),
+        ]
+        for name, source, target in (
+            ("workspace", self._trajectory.workspace, WORKSPACE),
+            ("world", self._trajectory.world, WORLD),
+        ):
+            if source is not None:
+                folder = await (self._files("nothing", {}) if control else self._copy(f"checker {name}", source))
+                layers.append(Layer(folder, target))
+        return await self._open(base_template(layers=tuple(layers)))
+
+    async def solution(self, *, control: bool) -> Sandbox:
+        """A pristine copy of the template with the agent's files over it, and no sealed byte.
+
+        Args:
+            control: Leave out the agent's files.
+
+        Raises:
+            CheckError: The trajectory has no workspace.
+        """
+        if self._trajectory.workspace is None:
+            raise CheckError("this check runs the agent's code, and the trajectory has no workspace")
+        if control:
+            return await self._open(self._template)
+        folder = await self._copy("solution", self._trajectory.workspace)
+        layer = Layer(folder, self._template.workdir, "overlay")
+        return await self._open(replace(self._template, layers=(*self._template.layers, layer)))
+
+    async def close(self) -> None:
+        """Remove all copies."""
+        await self._held.aclose()
+
+    async def _open(self, template: Template) -> Sandbox:
+        sandbox = await self._provider.open(template, label="grade")
+        found = sandbox.isolation
+        self.isolation = Isolation(
+            provider=found.provider,
+            kernel_uid=found.kernel_uid,
+            memory=found.memory,
+            processes=found.processes,
+            seccomp=found.seccomp,
+            network=found.network,
+        )
+        return sandbox
+
+    async def _facts(self, *, control: bool) -> Path:
+        name = PurePosixPath(FACTS).name
+        key = "control facts" if control else "facts"
+        return await self._files(key, {name: facts_of(self._trajectory, control=control)})
+
+    async def _files(self, key: str, files: Mapping[str, bytes]) -> Path:
+        """A private folder with some files of ours."""
+        async with self._lock:
+            if key not in self._staged:
+                with tempfile.TemporaryDirectory() as folder:
+                    await asyncio.to_thread(_write, Path(folder), files)
+                    self._staged[key] = await self._stage(Path(folder))
+            return self._staged[key]
+
+    async def _copy(self, key: str, source: Path) -> Path:
+        """A private copy of a folder that the agent could write to; a checker's copy loses its links."""
+        async with self._lock:
+            if key not in self._staged:
+                folder = await self._stage(source, layer=key == "solution")
+                if key.startswith("checker"):
+                    links = await asyncio.to_thread(_unlink, folder)
+                    if key == "checker workspace":
+                        self.links = links
+                self._staged[key] = folder
+            return self._staged[key]
+
+    async def _stage(self, source: Path, *, layer: bool = False) -> Path:
+        try:
+            return await self._held.enter_async_context(self._provider.stage(source, layer=layer))
+        except (ValueError, FileNotFoundError, NotADirectoryError) as error:
+            raise TrajectoryError(f"the files that the agent left can't be taken: {error}") from error
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path, data in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+
+
+def _unlink(folder: Path) -> dict[str, str]:
+    """Take all symbolic links out of a private copy; returns some of them with their targets."""
+    links = {entry.path: entry.target for entry in tree.walk(folder).entries if entry.kind == "link"}
+    for path in links:
+        (folder / path).unlink()
+    return dict(sorted(links.items())[:MOST_LINKS])

@@ -1,0 +1,178 @@
+"""The host's side of the agent's code: runs it in its own sandbox for a check, and hands back what it said."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rubricgrade.checks.inside import driver
+from rubricgrade.errors import CheckError
+from rubricgrade.sandbox import Done, Sandbox
+
+KiB, MiB = 1 << 10, 1 << 20
+OUTPUT = 1 * MiB
+REPLY = 4 * MiB
+STDERR = 2000
+FREE = 1.0
+"""Seconds of each run that count against nobody's time: starting a process on a busy host is not the agent's doing."""
+
+Answer = dict[str, Any]
+
+
+class Solution:
+    """The agent's code as one check uses it: a fork of its own, opened when first asked, and a limit of time.
+
+    Attributes:
+        doubts: Ways in which a run did not come to its own end that could also be the grader's fault.
+        used: Whether any code was run.
+    """
+
+    def __init__(self, opener: Callable[[], Awaitable[Sandbox]], *, workdir: str, path: str, seconds: float) -> None:
+        """Nothing is opened before it is asked.
+
+        Args:
+            opener: Opens a pristine fork.
+            workdir: Where the agent's files lie in it.
+            path: The PATH that the template sets, if it does.
+            seconds: How long all runs of this check may take together.
+        """
+        self._open = opener
+        self._workdir = PurePosixPath(workdir)
+        self._path = [PurePosixPath(part) for part in path.split(":") if part]
+        self._seconds = seconds
+        self._left = seconds
+        self._fork: Sandbox | None = None
+        self.doubts: set[str] = set()
+        self.used = False
+
+    async def answer(self, message: Mapping[str, Any]) -> Answer:
+        """Carry out what a check asks: ``run`` a program, or ``call`` a function.
+
+        Returns:
+            The answer, or ``{"grader": why}`` when the check asks for what can't be done, or ``{"agent": why}`` when
+            the agent's files are in the way.
+        """
+        try:
+            return await (self._call(message) if message["op"] == "call" else self._run(message))
+        except CheckError as error:
+            return {"grader": str(error)}
+
+    async def close(self) -> None:
+        """End the fork."""
+        if self._fork is not None:
+            await self._fork.close()
+            self._fork = None
+
+    async def _run(self, message: Mapping[str, Any]) -> Answer:
+        argv: list[str] = message["argv"]
+        files: dict[str, str] = message["files"]
+        fork = await self._ready(fresh=message["fresh"])
+        for name, data in files.items():
+            try:
+                await fork.write(str(self._inside(name)), base64.b64decode(data, validate=True))
+            except binascii.Error:
+                raise CheckError(f"the file {name!r} is no base64") from None
+            except (OSError, ValueError) as error:
+                return {"agent": f"{name} can't be written into the work folder: {error}"}
+        done = await self._exec(argv, message, stdin=base64.b64decode(message["stdin"]), limit=OUTPUT)
+        return {
+            "code": done.code,
+            "stdout": _text(done.stdout, done.stdout_total),
+            "stderr": _text(done.stderr, done.stderr_total),
+            "timed_out": done.timed_out,
+            "fault": self._fault(done, argv[0] if argv else ""),
+        }
+
+    async def _call(self, message: Mapping[str, Any]) -> Answer:
+        await self._ready(fresh=False)
+        token = secrets.token_hex(16)
+        asked = {key: message[key] for key in ("file", "function", "args", "kwargs", "forbid")}
+        # The bare name is looked up in a pristine PATH; the driver's text comes with the call, so nothing of it can
+        # have been changed. What the agent's code does to the process can only change the value that it returns.
+        argv = ["python3", "-I", "-B", "-c", _driver(), token]
+        done = await self._exec(argv, message, stdin=json.dumps(asked).encode(), limit=REPLY)
+        return {
+            "code": done.code,
+            "reply": _reply(done, token),
+            "stderr": _text(done.stderr[-STDERR:], 0),
+            "fault": self._fault(done, argv[0]),
+        }
+
+    async def _ready(self, *, fresh: bool) -> Sandbox:
+        if fresh:
+            await self.close()
+        if self._fork is None:
+            self._fork = await self._open()
+        self.used = True
+        return self._fork
+
+    async def _exec(self, argv: list[str], message: Mapping[str, Any], *, stdin: bytes, limit: int) -> Done:
+        fork = await self._ready(fresh=False)
+        cwd = self._inside(message["cwd"]) if message["cwd"] is not None else self._workdir
+        asked: float | None = message["timeout"]
+        seconds = self._left if asked is None else min(asked, self._left)
+        if seconds <= 0:
+            return Done(-1, timed_out=True)
+        env: dict[str, str] = message.get("env", {})
+        done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
+        self._left -= max(0.0, done.seconds - FREE)
+        return done
+
+    def _inside(self, path: str) -> PurePosixPath:
+        """A path below the work folder. Raises `CheckError` for any other: the rubric names it, not the agent."""
+        place = PurePosixPath(path)
+        if place.is_absolute() or ".." in place.parts:
+            raise CheckError(f"{path!r} is no path inside the work folder")
+        return self._workdir / place
+
+    def _fault(self, done: Done, program: str) -> str:
+        """Why a run did not come to its own end; notes what is in doubt. Raises `CheckError` for a missing program."""
+        if done.timed_out:
+            self.doubts.add("timeout")
+            return f"timed out after {min(done.seconds, self._seconds):.3g} s" if done.seconds else self._used_up()
+        if done.oom and done.code != 0:
+            self.doubts.add("memory")
+            return "ran out of memory"
+        if done.flooded:
+            self.doubts.add("flood")
+            return f"wrote more than {done.stdout_total + done.stderr_total:,} bytes and was stopped"
+        if done.error and not self._is_agents(program):
+            raise CheckError(f"the sandbox can't run {program!r}: {done.error}")
+        return done.error
+
+    def _used_up(self) -> str:
+        return f"not run: the {self._seconds:g} s that the solution may take are used up"
+
+    def _is_agents(self, program: str) -> bool:
+        """Whether the agent has to make the program: a path in the work folder, or a name on a PATH into it."""
+        if "/" in program:
+            return (self._workdir / program).is_relative_to(self._workdir)
+        return any(part.is_relative_to(self._workdir) for part in self._path)
+
+
+@functools.cache
+def _driver() -> str:
+    return Path(driver.__file__).read_text("utf-8")
+
+
+def _reply(done: Done, token: str) -> str | None:
+    """The one line that the driver wrote; None when there is none, or several, or it was cut."""
+    lines = [line for line in done.stdout.split(b"\n") if line.startswith(token.encode() + b" ")]
+    if len(lines) != 1 or done.stdout_total > len(done.stdout):
+        return None
+    return lines[0].removeprefix(token.encode() + b" ").decode("utf-8", "replace")
+
+
+def _text(data: bytes, total: int) -> str:
+    """Output as text; when bytes of its middle were dropped, that stands there."""
+    if total <= len(data):
+        return data.decode("utf-8", "replace")
+    half = (len(data) + 1) // 2
+    head, tail = data[:half].decode("utf-8", "replace"), data[half:].decode("utf-8", "replace")
+    return f"{head}\n[cut: {total - len(data):,} of {total:,} bytes]\n{tail}"
