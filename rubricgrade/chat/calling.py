@@ -1,0 +1,179 @@
+"""One model as it is called: every attempt under the process's limit and the budget, retried, its cost counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rubricgrade.chat.budget import Budget
+from rubricgrade.chat.contract import AskFailed, Kind, Reply, Request
+from rubricgrade.chat.faults import Fault, Part
+from rubricgrade.chat.prices import Price
+from rubricgrade.chat.reading import Answer, Tokens
+from rubricgrade.chat.retrying import Retry
+from rubricgrade.chat.slots import slots_of
+from rubricgrade.result import Usage
+
+_LEFT_OUT: dict[Part, str] = {
+    "schema": "the JSON schema was not sent: the model does not take one",
+    "temperature": "the temperature was not sent: the model does not take one",
+    "cache_key": "the cache key was not sent: the model does not take one",
+}
+_REMEDIES: dict[Kind, str] = {
+    "too_long": "The prompt does not fit the model's context: show it less, or take a model with a longer one.",
+    "auth": "Check the API key, and what it is allowed and paid for.",
+    "not_found": "Check the model's name and the API base.",
+    "bad_request": "The request is refused as it stands; asking again would not help.",
+    "rate_limited": "Ask for fewer calls at once, or try again later.",
+    "server": "Nothing is wrong on this side; try again later.",
+    "timeout": "Give it more time, or show it less.",
+    "unreachable": "Check that the API base is right, and what runs there.",
+    "unreadable": "Check that what answers at the API base is a model.",
+}
+_CHARACTERS_PER_TOKEN = 4
+_EXPECTED_OUTPUT = 500
+"""Tokens that a reply is expected to have before any was seen."""
+
+
+class Route(Protocol):
+    """A way to make one attempt."""
+
+    @property
+    def shown_base(self) -> str:
+        """Where the model is, fit to be shown."""
+        ...
+
+    async def ready(self) -> None:
+        """Do what must be done once, before the first attempt. Raises `Fault`."""
+        ...
+
+    async def send(self, request: Request, left_out: Collection[Part]) -> Answer:
+        """Make one attempt.
+
+        Args:
+            request: What to ask.
+            left_out: Parts that this model is known to refuse.
+
+        Raises:
+            Fault: There is no answer.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the attempts of one ask took."""
+
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, seconds: float, tokens: Tokens | None, cost: float | None, *, sent: bool) -> None:
+        tokens = tokens or Tokens()
+        self.usage += Usage(
+            calls=int(sent),
+            input_tokens=tokens.input,
+            cached_tokens=tokens.cached,
+            output_tokens=tokens.output,
+            cost=cost,
+            seconds=seconds,
+        )
+
+
+@dataclass(slots=True)
+class Caller:
+    """One model by one route.
+
+    Attributes:
+        model: As the caller names it.
+        route: How it is reached.
+        place: What shares its slots: an origin or a provider.
+        limit: Calls under way at once at that place.
+        per_minute: Calls that may start there in a minute.
+        retry: How patient an ask is.
+        budget: The cap on costs; None sets none.
+        price: What it costs; None is unknown.
+    """
+
+    model: str
+    route: Route
+    place: str
+    limit: int
+    per_minute: float | None = None
+    retry: Retry = field(default_factory=Retry)
+    budget: Budget | None = None
+    price: Price | None = None
+    _left_out: set[Part] = field(default_factory=set[Part])
+
+    async def ask(self, request: Request) -> Reply:
+        """As `Chat.ask`."""
+        tally = _Tally()
+        try:
+            await self.route.ready()
+            return await self.retry.loop(lambda: tally.usage.seconds)(self._adapted, request, tally)
+        except Fault as fault:
+            if fault.filtered:
+                return Reply("", "filtered", self.model, tally.usage, notes=(fault.detail,))
+            raise AskFailed(self._told(fault, tally.usage.calls), fault.kind, tally.usage) from None
+        except AskFailed as stopped:
+            raise AskFailed(str(stopped), stopped.kind, tally.usage) from None
+
+    async def _adapted(self, request: Request, tally: _Tally) -> Reply:
+        """One attempt, made again at once without a part that turns out to be refused."""
+        while True:
+            left_out = frozenset(self._left_out)
+            try:
+                answer = await self._attempt(request, left_out, tally)
+            except Fault as fault:
+                if fault.refuses is None or fault.refuses in left_out or not _has(request, fault.refuses):
+                    raise
+                self._left_out.add(fault.refuses)
+                continue
+            notes = tuple(note for part, note in _LEFT_OUT.items() if part in left_out and _has(request, part))
+            return Reply(answer.text, answer.finish, answer.model or self.model, tally.usage, answer.reasoning, notes)
+
+    async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
+        async with slots_of(self.place).slot(self.limit, self.per_minute):
+            reserved = self.budget.reserve(self.model, self._estimate(request)) if self.budget else 0.0
+            started = time.monotonic()
+            tokens: Tokens | None = None
+            cost: float | None = None
+            sent = True
+            try:
+                answer = await self.route.send(request, left_out)
+                tokens = answer.tokens
+                cost = self.price.cost(tokens) if self.price and tokens else None
+            except Fault as fault:
+                cost = None if fault.maybe_billed else 0.0
+                sent = fault.sent
+                raise
+            finally:
+                tally.add(time.monotonic() - started, tokens, cost, sent=sent)
+                if self.budget:
+                    self.budget.settle(reserved, cost)
+        return answer
+
+    def _estimate(self, request: Request) -> float | None:
+        if self.price is None:
+            return None
+        characters = sum(len(str(message.get("content", ""))) for message in request.messages)
+        output = min(request.max_tokens or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
+        return self.price.cost(Tokens(input=characters // _CHARACTERS_PER_TOKEN, output=output))
+
+    def _told(self, fault: Fault, calls: int) -> str:
+        tries = "" if calls <= 1 else f" ({calls} attempts)"
+        return (
+            f"{self.model} at {self.route.shown_base}: {fault.detail}{tries}. {_REMEDIES.get(fault.kind, '')}".strip()
+        )
+
+
+def _has(request: Request, part: Part) -> bool:
+    match part:
+        case "schema":
+            return request.schema is not None
+        case "temperature":
+            return request.temperature is not None
+        case "max_tokens":
+            return request.max_tokens is not None
+        case "cache_key":
+            return bool(request.cache_key)

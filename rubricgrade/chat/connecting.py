@@ -1,0 +1,128 @@
+"""`connect`: from a judge's settings to a `Chat` that picks the route by the model's name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from rubricgrade.chat.budget import Budget
+from rubricgrade.chat.calling import Caller
+from rubricgrade.chat.contract import AskFailed, Chat, Reply, Request
+from rubricgrade.chat.prices import price_of
+from rubricgrade.chat.retrying import Retry
+from rubricgrade.chat.routing import Forced, find_endpoint, pick
+from rubricgrade.errors import InputError
+
+_OURS = frozenset({
+    "model", "messages", "stream", "n", "timeout", "response_format", "max_tokens", "max_completion_tokens",
+    "temperature", "num_retries", "max_retries", "drop_params", "fallbacks", "api_base", "base_url", "api_key",
+})  # fmt: skip
+"""Names that `extra` can't hold: they have a setting of their own, or would undo what we promise."""
+
+
+class Options(Protocol):
+    """The settings of a judge that decide how it is called."""
+
+    @property
+    def model(self) -> str | None:
+        """A litellm model name."""
+        ...
+
+    @property
+    def api_base(self) -> str | None:
+        """Another address than the provider's own."""
+        ...
+
+    @property
+    def api_key(self) -> str | None:
+        """The key; None looks into the environment."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """Calls under way at once, over the whole process, at one place."""
+        ...
+
+    @property
+    def max_cost(self) -> float | None:
+        """The cap on costs, in US dollars."""
+        ...
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Further fields of every call (``reasoning_effort``, ``extra_headers``), and prices by litellm's names."""
+        ...
+
+
+def connect(
+    options: Options,
+    *,
+    retry: Retry | None = None,
+    budget: Budget | None = None,
+    per_minute: float | None = None,
+    route: Forced = "auto",
+) -> Chat:
+    """Make a way to ask models. Opens nothing; safe to make outside an event loop and to use on several.
+
+    Args:
+        options: The judge's settings.
+        retry: How patient an ask is.
+        budget: A cap that is shared with others; default: one of its own for `options.max_cost`.
+        per_minute: Calls that may start in a minute at one place; None sets no pace.
+        route: ``auto`` takes the built-in route for OpenAI and for endpoints that speak its protocol, and litellm for
+            all others; the other two force one.
+
+    Raises:
+        InputError: `options.extra` holds what it can't.
+        JudgeError: ``no_judge``: no model is named.
+    """
+    if not options.model:
+        raise AskFailed("No judge model was named.", "no_judge")
+    if bad := sorted(_OURS & set(options.extra)):
+        raise InputError(f"the judge's extra settings can't hold {', '.join(bad)}")
+    if budget is None and options.max_cost is not None:
+        budget = Budget(options.max_cost)
+    return _Connection(options, retry or Retry(), budget, per_minute, route)
+
+
+def preload(options: Options) -> None:
+    """Start importing litellm in the background, if the judge needs it, while there is other work to do."""
+    if options.model and find_endpoint(options.model, options.api_base) is None:
+        from rubricgrade.chat.providers import load  # noqa: PLC0415 - only for those who need it
+
+        threading.Thread(target=load, name="litellm import", daemon=True).start()
+
+
+class _Connection:
+    """A `Caller` for every model that is asked."""
+
+    def __init__(
+        self, options: Options, retry: Retry, budget: Budget | None, per_minute: float | None, route: Forced
+    ) -> None:
+        self._options = options
+        self._retry = retry
+        self._budget = budget
+        self._per_minute = per_minute
+        self._route: Forced = route
+        self._callers: dict[str, Caller] = {}
+
+    async def ask(self, request: Request) -> Reply:
+        caller = self._callers.get(request.model)
+        if caller is None:
+            caller = self._callers.setdefault(request.model, self._caller(request.model))
+        return await caller.ask(request)
+
+    def _caller(self, model: str) -> Caller:
+        options = self._options
+        route, place = pick(model, base=options.api_base, key=options.api_key, extra=options.extra, forced=self._route)
+        return Caller(
+            model,
+            route,
+            place,
+            limit=options.concurrency,
+            per_minute=self._per_minute,
+            retry=self._retry,
+            budget=self._budget,
+            price=price_of(model, options.extra),
+        )

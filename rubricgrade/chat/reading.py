@@ -1,0 +1,139 @@
+"""Reads a chat completion: an OpenAI-shaped JSON object, from whatever server, into an `Answer`. It trusts no field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from rubricgrade.chat.contract import Finish
+from rubricgrade.chat.faults import Fault, from_error_object, shown
+
+_FINISHES: Mapping[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "filtered",
+    "safety": "filtered",
+    "recitation": "filtered",
+    "refusal": "refused",
+}
+_MOST_TOKENS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of one attempt, as the server counted them.
+
+    Attributes:
+        input: Of the whole prompt, `cached` and `written` included.
+        cached: Read from a prefix cache.
+        written: Written to a prefix cache, where a provider charges for that.
+        output: Hidden reasoning included.
+    """
+
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one attempt brought. `tokens` is None when the server did not say."""
+
+    text: str
+    finish: Finish
+    model: str = ""
+    reasoning: str = ""
+    tokens: Tokens | None = None
+
+
+def read_body(body: bytes, *, key: str | None = None) -> Answer:
+    """Read the body of a 200 answer.
+
+    Raises:
+        Fault: It is no chat completion.
+    """
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        start = body[:2000].decode("utf-8", "replace")
+        if start.lstrip()[:1] == "<":
+            raise Fault("not_found", f"a web page in place of a reply: {shown(start, key)}") from None
+        raise Fault("unreadable", f"a body that is not JSON: {shown(start, key)}", maybe_billed=True) from None
+    return read_completion(value, key=key)
+
+
+def read_completion(value: Any, *, key: str | None = None) -> Answer:
+    """Read a chat completion's JSON value.
+
+    Raises:
+        Fault: It is none, or it is an error object.
+    """
+    body = _object(value)
+    if body.get("error"):
+        raise from_error_object(body["error"], key=key)
+    choices = body.get("choices")
+    if not isinstance(choices, list):
+        raise Fault("unreadable", f"JSON without choices: {shown(json.dumps(value)[:2000], key)}", maybe_billed=True)
+    choice = _object(cast("list[Any]", choices)[0] if choices else None)
+    message = _object(choice.get("message"))
+    text = _text(message.get("content"))
+    finish = _finish(choice.get("finish_reason"))
+    # litellm has moved this field about between versions.
+    refusal = _text(message.get("refusal")) or _text(_object(message.get("provider_specific_fields")).get("refusal"))
+    if refusal.strip() and not text.strip():
+        text, finish = refusal, "refused"
+    elif finish == "stop" and not text.strip():
+        finish = "empty"
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    return Answer(text, finish, _text(body.get("model"))[:200], reasoning, _tokens(body.get("usage")))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _finish(reason: Any) -> Finish:
+    reason = str(reason or "").lower()
+    if reason == "error":
+        raise Fault("server", "the provider broke off its reply", maybe_billed=True)
+    return _FINISHES.get(reason, "stop")
+
+
+def _text(value: Any) -> str:
+    """Text of a field that may be a string, a list of parts or anything else; always encodable as UTF-8."""
+    if isinstance(value, list):
+        parts = [_object(part) for part in cast("list[Any]", value)]
+        value = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    if not isinstance(value, str):
+        return ""
+    if not value.isascii():
+        value = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return value
+
+
+def _tokens(usage: Any) -> Tokens | None:
+    fields = _object(usage)
+    details = _object(fields.get("prompt_tokens_details"))
+    if _count(fields.get("prompt_tokens")) is None:
+        return None
+    return Tokens(
+        input=_first(fields.get("prompt_tokens")),
+        cached=_first(
+            details.get("cached_tokens"), fields.get("cache_read_input_tokens"), fields.get("prompt_cache_hit_tokens")
+        ),
+        written=_first(fields.get("cache_creation_input_tokens"), details.get("cache_creation_tokens")),
+        output=_first(fields.get("completion_tokens")),
+    )
+
+
+def _first(*values: Any) -> int:
+    """The first count that is not 0."""
+    return next((count for value in values if (count := _count(value))), 0)
+
+
+def _count(value: Any) -> int | None:
+    sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if sound else None

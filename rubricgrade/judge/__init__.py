@@ -1,0 +1,7 @@
+"""The judge: what a model is shown and asked, how its replies are read, and when an answer counts as a verdict."""
+
+from rubricgrade.judge.judging import Documents, Judging
+from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.judge.verdict import Judged
+
+__all__ = ["Documents", "JudgeOptions", "Judged", "Judging"]

@@ -1,0 +1,220 @@
+"""Reading a judge's reply: the one verdict that it states as JSON, or a reason why there is none. Never a guess.
+
+A reply that is one JSON object, in a fence or not, is taken as it is. Otherwise thinking is dropped and the text is
+searched for objects with all keys that were asked for. If an object is broken, or two verdicts differ, or the record
+itself holds the object that was found, nothing is read: what an agent planted and a judge quoted is no verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from rubricgrade.evidence import one_line, visible
+from rubricgrade.judge.options import Style
+
+LONGEST = 200_000
+"""Characters; a longer reply is not read."""
+
+_DEEPEST = 100
+_MOST_QUOTES = 20
+_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning|reason)>", re.IGNORECASE)
+_OBJECT = re.compile(r'\{\s*"')
+_BRACKET = re.compile(r"[\[\]{}]")
+_UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
+_SPACE = re.compile(r"[\s\u00a0]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quote as a judge gave it: the text, and where it says that it stands."""
+
+    text: str
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply says."""
+
+    answer: str
+    reasoning: str = ""
+    quotes: tuple[Quote, ...] = ()
+
+
+class Unreadable(ValueError):
+    """A reply states no verdict; the message says why, for the judge and for people."""
+
+
+def read_reply(
+    text: str,
+    choices: Collection[str],
+    *,
+    style: Style = "reasoned",
+    planted: Callable[[str], bool] | None = None,
+) -> Reading:
+    """Read a reply.
+
+    Args:
+        text: Hostile.
+        choices: The answers that exist, ``cannot_tell`` aside. Case, white space (also for ``_``) and zero-width
+            characters are forgiven; anything else, a full stop included, is not: "Yes." is no answer.
+        style: Which keys an object in running text must have to count as a verdict.
+        planted: Says whether the record holds a text. Asked about an object that stands in running text.
+
+    Raises:
+        Unreadable: There is no verdict, or not exactly one.
+    """
+    if len(text) > LONGEST:
+        raise Unreadable(f"it has {len(text):,} characters")
+    if not text.strip():
+        raise Unreadable("it is empty")
+    if _depth(text) > _DEEPEST:
+        raise Unreadable("it is nested too deeply")
+    whole = _whole(text)
+    if whole is None:
+        spoken = _without_thinking(text)
+        whole = _whole(_unfenced(spoken)) or _only_verdict(spoken, style, planted)
+    return _reading(whole, choices)
+
+
+def _whole(text: str) -> dict[str, Any] | None:
+    """The object that the text is; None if it is something else than JSON."""
+    try:
+        value = _decoder().decode(text.strip("\ufeff \t\r\n"))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, Unreadable):
+            raise
+        return None
+    if not isinstance(value, dict):
+        raise Unreadable("it is JSON, but not an object")
+    return cast("dict[str, Any]", value)
+
+
+def _without_thinking(text: str) -> str:
+    """What is said outside thinking tags. Thinking that never ends runs to the end; an end alone ends all before it."""
+    kept: list[str] = []
+    begin, thinking = 0, False
+    for tag in _TAG.finditer(text):
+        closes = bool(tag.group(1))
+        if not closes and not thinking:
+            kept.append(text[begin : tag.start()])
+        elif closes and not thinking:
+            kept.clear()
+        thinking = not closes
+        begin = tag.end()
+    return "".join(kept) if thinking else "".join([*kept, text[begin:]])
+
+
+def _unfenced(text: str) -> str:
+    """The text without a fence around all of it."""
+    bare = text.strip()
+    for fence in ("```", "~~~"):
+        if bare.startswith(fence) and bare.endswith(fence):
+            inner = bare.removeprefix(fence).removesuffix(fence)
+            language, newline, rest = inner.partition("\n")
+            return rest if newline and (language.strip().isalnum() or not language.strip()) else inner
+    return text
+
+
+def _only_verdict(text: str, style: Style, planted: Callable[[str], bool] | None) -> dict[str, Any]:
+    wanted = {"answer"} if style == "direct" else {"reasoning", "evidence", "answer"}
+    verdicts: list[dict[str, Any]] = []
+    outside, end = 0, 0
+    decoder = _decoder()
+    while start := _OBJECT.search(text, end):
+        outside += _balance(text[end : start.start()])
+        try:
+            value, end = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, Unreadable):
+                raise
+            raise Unreadable("a JSON object in it is broken or cut") from error
+        if not wanted <= value.keys():
+            continue
+        if outside:
+            raise Unreadable("its object stands inside another that is broken")
+        if planted is not None and planted(text[start.start() : end]):
+            raise Unreadable("its object is a quote from the record")
+        verdicts.append(value)
+    if not verdicts:
+        raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}")
+    if any(_folded(verdict["answer"]) != _folded(verdicts[0]["answer"]) for verdict in verdicts):
+        raise Unreadable("it holds several objects with different answers")
+    return verdicts[-1]
+
+
+def _reading(value: dict[str, Any], choices: Collection[str]) -> Reading:
+    if "answer" not in value:
+        raise Unreadable('the object has no key "answer"')
+    reasoning = value.get("reasoning", "")
+    if not isinstance(reasoning, str):
+        raise Unreadable('"reasoning" is no text')
+    return Reading(_answer(value["answer"], choices), visible(reasoning).strip(), _quotes(value.get("evidence")))
+
+
+def _answer(given: Any, choices: Collection[str]) -> str:
+    allowed = [*choices, "cannot_tell"]
+    if given in allowed:
+        return given
+    matching = [choice for choice in allowed if _folded(choice) == _folded(given)] if isinstance(given, str) else []
+    if len(matching) != 1:
+        raise Unreadable(f'"answer" is {one_line(json.dumps(given), 100)}, not one of {", ".join(allowed)}')
+    return matching[0]
+
+
+def _quotes(given: Any) -> tuple[Quote, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise Unreadable('"evidence" is no list')
+    return tuple(_quote(each) for each in cast("list[Any]", given)[:_MOST_QUOTES])
+
+
+def _quote(given: Any) -> Quote:
+    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    text, where = fields.get("quote"), fields.get("where")
+    if not isinstance(text, str):
+        raise Unreadable('each "evidence" is an object with a text "quote"')
+    if isinstance(where, int) and not isinstance(where, bool):
+        where = f"[{where}]"
+    return Quote(visible(text), one_line(where) if isinstance(where, str) else None)
+
+
+def _folded(answer: Any) -> str:
+    """An answer without what is forgiven; anything but text is told apart by its JSON."""
+    if not isinstance(answer, str):
+        return json.dumps(answer)
+    return _SPACE.sub("_", _UNSEEN.sub("", answer).strip()).casefold()
+
+
+def _depth(text: str) -> int:
+    """The deepest nesting, counted without regard to strings: an upper bound that costs one pass."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket.group() in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _balance(text: str) -> int:
+    return text.count("{") - text.count("}")
+
+
+def _decoder() -> json.JSONDecoder:
+    # strict=False: a raw newline inside a text is common and harmless.
+    return json.JSONDecoder(strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise Unreadable("a key of its object stands twice")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Unreadable(f"{name} is no JSON")

@@ -1,0 +1,101 @@
+"""Grade files: immutable, written whole or not at all, beside the trajectory in `grades/`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rubricgrade.errors import StoreError
+from rubricgrade.result import Grade
+
+FOLDER = "grades"
+NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d+)\.json\Z")
+
+
+def write_grade(grade: Grade, folder: str | os.PathLike[str]) -> Path:
+    """Write a grade into ``folder/grades/<rubric>.<hash>-<judge>-<n>.json``, with the next free n from 1.
+
+    The file appears whole, under a name that nobody else has: several processes may write at once.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        StoreError: It could not be written; nothing is left behind.
+    """
+    home = Path(folder) / FOLDER
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        place = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return home / _write(grade.to_json().encode(), place, _stem(grade))
+        finally:
+            os.close(place)
+    except OSError as error:
+        raise StoreError(f"can't write a grade into {home}: {error.strerror or error}") from error
+
+
+def _write(data: bytes, place: int, stem: str) -> str:
+    # A file without a name: if we are killed before it has one, nothing is left of it.
+    with os.fdopen(os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o644, dir_fd=place), "w+b") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        number = max((_number(name, stem) for name in os.listdir(place)), default=0)
+        while True:
+            number += 1
+            name = f"{stem}-{number}.json"
+            try:
+                # Unlike a rename, a link fails if somebody else has taken the name.
+                os.link(f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=place, follow_symlinks=True)
+            except FileExistsError:
+                continue
+            return name
+
+
+def read_grade(path: str | os.PathLike[str]) -> Grade:
+    """Read a grade file.
+
+    Raises:
+        StoreError: It is not there, or it is no grade of this format; the message says where and why.
+    """
+    try:
+        return Grade.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise StoreError(f"can't read {path}: {error.strerror or error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(key) for key in first["loc"]) or "the file"
+        raise StoreError(f"{path} is no grade file: {place}: {first['msg']}") from None
+
+
+def grade_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """The grade files of an episode folder, oldest first."""
+    home = Path(folder) / FOLDER
+    if not home.is_dir():
+        return
+    found = [path for path in home.iterdir() if NAME.match(path.name) and not path.name.startswith(".")]
+    yield from sorted(found, key=lambda path: (path.stat().st_mtime_ns, _number(path.name, "")))
+
+
+def latest_grade(folder: str | os.PathLike[str], rubric_hash: str | None = None) -> Grade | None:
+    """The current grade of an episode folder: the last one written (for one rubric, if its hash is given)."""
+    for path in reversed(list(grade_files(folder))):
+        grade = read_grade(path)
+        if rubric_hash is None or grade.rubric.hash == rubric_hash:
+            return grade
+    return None
+
+
+def _stem(grade: Grade) -> str:
+    judge = re.sub(r"[^\w.-]+", "_", grade.judge.id)[:60] if grade.judge else "code"
+    return f"{grade.rubric.id[:60]}.{grade.rubric.hash.removeprefix('sha256:')[:8]}-{judge}"
+
+
+def _number(name: str, stem: str) -> int:
+    match = NAME.match(name)
+    return int(match["number"]) if match and (not stem or match["stem"] == stem) else 0

@@ -1,0 +1,293 @@
+"""Verdicts that need not be asked again: an SQLite cache, and JSONL files of recorded verdicts.
+
+The cache knows an answer by everything that went into asking for it. A recorded verdict knows its question alone, so
+that it outlives a change of model or prompt, and says who gave it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rubricgrade.errors import Fault, InputError, StoreError
+
+SCHEMA = "rubricgrade.verdict/1"
+_WAIT = 30.0  # seconds for another process's write
+_TABLE = """
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT PRIMARY KEY, question TEXT NOT NULL, model TEXT NOT NULL, vote INTEGER NOT NULL, line TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, validate_by_name=True)
+
+
+class RecordedQuote(_Line):
+    """A quote of a recorded verdict; looked up like any other."""
+
+    quote: str
+    where: str | None = None
+
+
+class Verdict(_Line):
+    """One line of a file of recorded verdicts, and what the cache holds.
+
+    Attributes:
+        question: Hash of what was asked.
+        rubric: The rubric's id, for people.
+        criterion: The criterion's id, for people.
+        asked: The criterion's wording, for people.
+        item: Of a `for_each`.
+        trajectory: The trajectory's id, for people.
+        answer: ``yes``, ``no``, ``cannot_tell`` or a choice of the scale; None in a skeleton, which decides nothing.
+        reasoning: Why.
+        evidence: Quotes.
+        recorded_by: ``hand: NAME`` or a model.
+        recorded_at: ISO 8601.
+        key: The cache's key, if it comes from one.
+        vote: Which of several votes it was, from 0.
+        reply: The model's reply as it came.
+    """
+
+    schema_: Literal["rubricgrade.verdict/1"] = Field(default=SCHEMA, alias="schema")
+    question: str
+    rubric: str = ""
+    criterion: str = ""
+    asked: str = ""
+    item: str | None = None
+    trajectory: str = ""
+    answer: str | None = None
+    reasoning: str = ""
+    evidence: tuple[RecordedQuote, ...] = ()
+    recorded_by: str = ""
+    recorded_at: str = ""
+    key: str | None = None
+    vote: int = 0
+    reply: str = ""
+
+    def to_line(self) -> str:
+        """Its JSON, with a newline; what is empty is left out, but for what a skeleton wants filled in."""
+        facts = self.model_dump(mode="json")
+        wanted = ("schema", "question", "answer", *(("reasoning", "evidence", "recorded_by") if self.open else ()))
+        kept = {name: value for name, value in facts.items() if value or name in wanted}
+        return json.dumps(kept, ensure_ascii=False) + "\n"
+
+    @property
+    def open(self) -> bool:
+        """Whether it is a skeleton, still to be filled in."""
+        return self.answer is None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What a cache holds.
+
+    Attributes:
+        path: Its file.
+        entries: Verdicts.
+        bytes: Size on disk.
+        models: Verdicts by model.
+    """
+
+    path: Path
+    entries: int
+    bytes: int
+    models: Mapping[str, int]
+
+
+def default_cache() -> Path:
+    """The user's own cache file, below ``$XDG_CACHE_HOME`` or ``~/.cache``. Never in a folder that an agent writes to.
+
+    Raises:
+        StoreError: The user has no home.
+    """
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        base = Path(named) if Path(named).is_absolute() else Path.home() / ".cache"
+    except RuntimeError as error:
+        raise StoreError(f"no folder for the verdict cache: {error}; set XDG_CACHE_HOME") from error
+    return base / "rubricgrade" / "verdicts.sqlite"
+
+
+class VerdictCache:
+    """Verdicts by key. Safe with several threads and processes; opened on first use, and again after a fork."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path if path is not None else default_cache()
+        self._lock = threading.Lock()
+        self._database: tuple[int, sqlite3.Connection] | None = None
+
+    @classmethod
+    def of(cls, cache: Path | Literal[False] | None) -> Self | None:
+        """The cache that an option names: a file, None for the user's own, False for none."""
+        return None if cache is False else cls(cache)
+
+    def get(self, key: str) -> Verdict | None:
+        """The verdict, or None.
+
+        Raises:
+            StoreError: The file can't be read, or holds something else.
+        """
+        with self._open() as database:
+            row = database.execute("SELECT line FROM verdicts WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._verdict(row[0])
+
+    def put(self, verdict: Verdict) -> None:
+        """Keep a verdict that has a key and an answer; one that is there already stays.
+
+        Raises:
+            StoreError: The file can't be written.
+        """
+        self._put([verdict])
+
+    def export(self, path: Path) -> int:
+        """Write everything to a JSONL file, in a fixed order; each line is a recorded verdict too.
+
+        Returns:
+            How many.
+
+        Raises:
+            StoreError: A file can't be read or written.
+        """
+        with self._open() as database:
+            rows = database.execute("SELECT line FROM verdicts ORDER BY question, model, vote, key").fetchall()
+        write_verdicts(path, [self._verdict(row[0]) for row in rows])
+        return len(rows)
+
+    def load(self, path: Path) -> int:
+        """Take in a JSONL file that `export` wrote. Lines without a key, such as those by hand, are passed over.
+
+        Returns:
+            How many were taken.
+
+        Raises:
+            InputError: The file is no such file.
+            StoreError: The cache can't be written.
+        """
+        keyed = [verdict for verdict in read_verdicts(path) if verdict.key and verdict.answer]
+        self._put(keyed)
+        return len(keyed)
+
+    def info(self) -> CacheInfo:
+        """What is in it.
+
+        Raises:
+            StoreError: The file can't be read.
+        """
+        with self._open() as database:
+            rows = database.execute("SELECT model, count(*) FROM verdicts GROUP BY model ORDER BY model").fetchall()
+        models = {str(model): int(count) for model, count in rows}
+        return CacheInfo(self.path, sum(models.values()), self.path.stat().st_size, models)
+
+    def clear(self) -> int:
+        """Forget everything.
+
+        Returns:
+            How many verdicts there were.
+
+        Raises:
+            StoreError: The file can't be written.
+        """
+        with self._open() as database:
+            return database.execute("DELETE FROM verdicts").rowcount
+
+    def close(self) -> None:
+        """Close the file; it is opened again if it is needed."""
+        with self._lock:
+            if self._database is not None and self._database[0] == os.getpid():
+                self._database[1].close()
+            self._database = None
+
+    def _verdict(self, line: str) -> Verdict:
+        try:
+            return Verdict.model_validate_json(line)
+        except ValidationError as error:
+            raise StoreError(f"verdict cache {self.path}: an entry is no verdict") from error
+
+    def _put(self, verdicts: Iterable[Verdict]) -> None:
+        rows = [(each.key, each.question, each.recorded_by, each.vote, each.model_dump_json()) for each in verdicts]
+        with self._open() as database:
+            database.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
+
+    @contextmanager
+    def _open(self) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._database is None or self._database[0] != os.getpid():
+                    self._database = os.getpid(), self._connect()
+                with self._database[1]:
+                    yield self._database[1]
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(f"verdict cache {self.path}: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        database = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.execute(_TABLE)
+        return database
+
+
+def read_verdicts(path: Path) -> tuple[Verdict, ...]:
+    """All lines of a file of recorded verdicts, skeletons included.
+
+    Raises:
+        InputError: The file can't be read, or a line is no verdict; every such line is named.
+    """
+    try:
+        facts = path.stat()
+        return _read(path, facts.st_mtime_ns, facts.st_size)
+    except OSError as error:
+        raise InputError(Fault(f"can't read recorded verdicts: {error.strerror or error}", str(path))) from error
+
+
+@lru_cache(maxsize=32)
+def _read(path: Path, _changed: int, _size: int) -> tuple[Verdict, ...]:
+    verdicts: list[Verdict] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            verdict = Verdict.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(key) for key in first["loc"])
+            faults.append(Fault(f"no recorded verdict: {place or 'line'}: {first['msg']}", str(path), number))
+            continue
+        if not verdict.open and not verdict.recorded_by:
+            faults.append(Fault("a recorded verdict says who gave it ('recorded_by')", str(path), number))
+        verdicts.append(verdict)
+    if faults:
+        raise InputError(faults)
+    return tuple(verdicts)
+
+
+def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> None:
+    """Write a file of recorded verdicts, or of skeletons to be filled in; whole or not at all.
+
+    Raises:
+        StoreError: It can't be written.
+    """
+    text = "".join(verdict.to_line() for verdict in verdicts)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"can't write {path}: {error.strerror or error}") from error
