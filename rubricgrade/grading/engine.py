@@ -1,0 +1,100 @@
+"""`agrade`: the whole of grading one trajectory, in the order in which it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from rubricgrade import digest, tree
+from rubricgrade.checks import Bench
+from rubricgrade.errors import StoreError
+from rubricgrade.grading.assembly import assemble
+from rubricgrade.grading.criteria import decide_criteria
+from rubricgrade.grading.gates import decide_gates
+from rubricgrade.grading.judges import Judges
+from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.loading import load_rubric
+from rubricgrade.readers import load_trajectory
+from rubricgrade.result import Grade
+from rubricgrade.rubric import Rubric
+from rubricgrade.sandbox import Provider, Template, default_provider
+from rubricgrade.store.grades import write_grade
+from rubricgrade.trajectory import Trajectory
+
+Location = str | PathLike[str]
+
+
+async def agrade(
+    trajectory: Trajectory | Location,
+    rubric: Rubric | Location,
+    *,
+    judge: str | JudgeOptions | Judges | None = None,
+    vars: Mapping[str, Any] | None = None,  # noqa: A002 - the rubric's own word
+    provider: Provider | None = None,
+    template: Template | None = None,
+    store: Location | Literal[True] | None = None,
+    ungated: bool = False,
+) -> Grade:
+    """Grade one trajectory.
+
+    Args:
+        trajectory: A trajectory, or the path of a trajectory file or an episode folder.
+        rubric: A rubric, or the path of its YAML.
+        judge: A model name, or options. None: judged criteria stay open (``no_judge``), and the score is an interval.
+        vars: Values of the rubric's variables for this task; only with a path.
+        provider: Where sandboxes come from; default: the best that this host has.
+        template: What the solution's sandbox starts from; default: the one that the trajectory names, else the base.
+        store: A folder to write the grade to (in ``grades/``), or True: beside the trajectory. Default: nowhere.
+        ungated: Decide the criteria also when a gate has failed; the score is 0 all the same.
+
+    Returns:
+        The grade. A fault of the grader is in it (``ungraded``, with a cause and bounds), never raised.
+
+    Raises:
+        InputError: The rubric or the trajectory can't be used. Nothing was spent.
+        StoreError: The grade could not be written.
+    """
+    started = time.monotonic()
+    if not isinstance(rubric, Rubric):
+        rubric = load_rubric(rubric, vars=vars)
+    if not isinstance(trajectory, Trajectory):
+        trajectory = load_trajectory(Path(trajectory))
+    provider = provider or default_provider()
+    async with Judges.of(judge) as judges, Bench(trajectory, rubric, provider, template) as bench:
+        judging = judges.judging(trajectory, rubric, bench.documents)
+        gates = await decide_gates(rubric, bench)
+        criteria = await decide_criteria(rubric, gates, bench, judging, ungated=ungated)
+        judges.done(judging)
+        isolation = bench.isolation
+    grade = assemble(
+        rubric,
+        trajectory,
+        gates,
+        criteria,
+        judge=judges.subject(rubric),
+        workspace=_workspace(trajectory),
+        isolation=isolation,
+        seconds=time.monotonic() - started,
+    )
+    if store is not None:
+        write_grade(grade, _folder(trajectory, store))
+    return grade
+
+
+def _workspace(trajectory: Trajectory) -> str | None:
+    """Hash of what the agent left: of a folder's tree, or of an archive's bytes (packing is deterministic)."""
+    source = trajectory.workspace
+    if source is None:
+        return None
+    return tree.digest(source) if source.is_dir() else digest.of_file(source)
+
+
+def _folder(trajectory: Trajectory, store: Location | Literal[True]) -> Path:
+    if store is not True:
+        return Path(store)
+    if trajectory.folder is None:
+        raise StoreError(f"trajectory {trajectory.id!r} has no folder of its own: name one with store=")
+    return trajectory.folder

@@ -1,0 +1,83 @@
+"""What judging shares between many grades: the way to the model, the verdict cache, the budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from rubricgrade import digest
+from rubricgrade.chat import Chat, connect, preload
+from rubricgrade.judge import Documents, JudgeOptions, Judging
+from rubricgrade.result import Subject
+from rubricgrade.rubric import Rubric
+from rubricgrade.store.verdicts import Verdict, VerdictCache
+from rubricgrade.trajectory import Trajectory
+
+
+class Judges:
+    """Open it once, grade many: every grade inside shares one client, one cache and one budget.
+
+    Attributes:
+        options: Settings of judging.
+        unanswered: A skeleton for every question that nobody could be asked, by question.
+    """
+
+    def __init__(self, options: JudgeOptions) -> None:
+        self.options = options
+        self.unanswered: dict[str, Verdict] = {}
+        self._chat: Chat | None = None
+        self._cache = VerdictCache.of(options.cache)
+        self._users = 0
+
+    @classmethod
+    def of(cls, judge: str | JudgeOptions | Judges | None) -> Judges:
+        """From whatever a caller may give as its judge."""
+        if isinstance(judge, Judges):
+            return judge
+        return cls(judge if isinstance(judge, JudgeOptions) else JudgeOptions(model=judge))
+
+    async def __aenter__(self) -> Self:
+        self._users += 1
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._users -= 1
+        if not self._users and self._cache is not None:
+            self._cache.close()
+
+    def judging(self, trajectory: Trajectory, rubric: Rubric, documents: Documents) -> Judging:
+        """The judge of one grade."""
+        model = self._model(rubric)
+        if model and self._chat is None and not self.options.offline:
+            options = replace(self.options, model=model)
+            preload(options)
+            self._chat = connect(options)
+        return Judging(trajectory, rubric, self.options, chat=self._chat, verdicts=self._cache, documents=documents)
+
+    def done(self, judging: Judging) -> None:
+        """Take note of what one grade could not ask."""
+        for verdict in judging.unanswered:
+            self.unanswered[verdict.question] = verdict
+
+    def subject(self, rubric: Rubric) -> Subject | None:
+        """Which judge was asked for, by content; None when nothing is judged, or nobody could be asked."""
+        if not _judged(rubric):
+            return None
+        options = self.options
+        name = "recorded" if options.offline or options.verdicts else None
+        name = self._model(rubric) or name
+        if name is None:
+            return None
+        return Subject(id=name, hash=digest.of_value({**options.identity(), "model": name}))
+
+    def _model(self, rubric: Rubric) -> str | None:
+        """The caller's choice, else the first model that the rubric names (each criterion may name its own)."""
+        named = [leaf.judge.model for leaf in rubric.leaves() if leaf.judge is not None]
+        return next((model for model in [self.options.model, rubric.judge.model, *named] if model), None)
+
+
+def _judged(rubric: Rubric) -> bool:
+    return any(leaf.judge is not None for leaf in rubric.leaves())

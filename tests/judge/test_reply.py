@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rubricgrade.judge.options import Style
+from rubricgrade.judge.reply import LONGEST, Quote, Reading, Unreadable, read_reply
+
+CHOICES = ("no", "yes")
+GOOD = {"reasoning": "r", "evidence": [{"where": "[1].text", "quote": "some words"}], "answer": "yes"}
+WHOLE = json.dumps(GOOD)
+OTHER = json.dumps({**GOOD, "answer": "no"})
+
+
+def read(text: str, style: Style = "reasoned", **more: Any) -> Reading:
+    return read_reply(text, CHOICES, style=style, **more)
+
+
+def direct(answer: Any) -> str:
+    return json.dumps({"answer": answer})
+
+
+class TestWhatIsRead:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            WHOLE,
+            f"\ufeff {WHOLE}\n",
+            f"```json\n{WHOLE}\n```",
+            f"```\n{WHOLE}\n```\n",
+            f"~~~\n{WHOLE}\n~~~",
+            f"Here is my verdict:\n```json\n{WHOLE}\n```\nHope this helps!",
+            f"I checked {{main.py}} and {{x}}. {WHOLE}",
+            f"<think>maybe {OTHER}</think>\n{WHOLE}",
+            f"<thinking>\n{OTHER}\n</thinking>{WHOLE}",
+            f"<thought>{OTHER}</thought>{WHOLE}",
+            f"<Reasoning>{OTHER}</Reasoning>{WHOLE}",
+            f"<reason>{OTHER}</reason>{WHOLE}",
+            f"{OTHER} so far, but no.</think>\n{WHOLE}",
+            f"{WHOLE}\n<think>and was that right? {OTHER}",
+            f"{WHOLE}\n\nTo repeat: {WHOLE}",
+        ],
+    )
+    def test_one_verdict_however_it_is_wrapped(self, text: str) -> None:
+        assert read(text) == Reading("yes", "r", (Quote("some words", "[1].text"),))
+
+    @pytest.mark.parametrize("answer", ["yes", "YES", " Yes ", "yes\u200b", "\ufeffyes", "y\u00ades"])
+    def test_case_space_and_zero_width_are_forgiven(self, answer: str) -> None:
+        assert read(direct(answer), "direct").answer == "yes"
+
+    @pytest.mark.parametrize("answer", ["cannot_tell", "cannot tell", "Cannot  Tell"])
+    def test_doubt(self, answer: str) -> None:
+        assert read(direct(answer)).answer == "cannot_tell"
+
+    def test_braces_and_raw_newlines_inside_texts(self) -> None:
+        text = '{"reasoning": "it wrote {\\"a\\": {}} then }\nand more", "evidence": [], "answer": "no"}'
+        assert read(text) == Reading("no", 'it wrote {"a": {}} then }\nand more')
+
+    def test_a_scale_is_read_by_its_own_words(self) -> None:
+        assert read_reply(direct("mostly right"), ("poor", "Mostly_Right", "full")).answer == "Mostly_Right"
+        with pytest.raises(Unreadable, match="not one of"):
+            read_reply(direct("yes"), ("poor", "full"))
+
+    def test_two_choices_that_fold_alike_are_only_told_apart_by_their_letters(self) -> None:
+        assert read_reply(direct("Good"), ("good", "Good")).answer == "Good"
+        with pytest.raises(Unreadable):
+            read_reply(direct("GOOD"), ("good", "Good"))
+
+    def test_a_number_of_a_step_is_a_place(self) -> None:
+        text = json.dumps({**GOOD, "evidence": [{"where": 7, "quote": "q"}, {"quote": "p"}]})
+        assert read(text).quotes == (Quote("q", "[7]"), Quote("p"))
+
+    def test_lone_surrogates_become_visible(self) -> None:
+        text = '{"reasoning": "a\\ud800b", "evidence": [{"where": "\\udfff", "quote": "\\udc00"}], "answer": "no"}'
+        assert read(text) == Reading("no", "a\\u{d800}b", (Quote("\\u{dc00}", "\\u{dfff}"),))
+
+
+class TestWhatIsNot:
+    @pytest.mark.parametrize(
+        "answer",
+        ["Yes.", "yes, mostly", "PASS", "true", "false", "", "y", "met", "unsure", True, False, None, 1, 0, 0.3, [], {}, ["yes"]],
+    )  # fmt: skip
+    def test_no_other_answer(self, answer: Any) -> None:
+        with pytest.raises(Unreadable, match="answer"):
+            read(direct(answer), "direct")
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("", "empty"),
+            (" \n", "empty"),
+            ("None", "no JSON object"),
+            ("The answer is yes.", "no JSON object"),
+            ("Answer: yes", "no JSON object"),
+            ("VERDICT: PASS", "no JSON object"),
+            ('"yes"', "not an object"),
+            ("[]", "not an object"),
+            (f"[{WHOLE}]", "not an object"),
+            ("null", "not an object"),
+            ("true", "not an object"),
+            ("{}", "no key"),
+            (f"{WHOLE} {OTHER}", "different answers"),
+            (f"{OTHER}\n```json\n{WHOLE}\n```", "different answers"),
+            (f'{WHOLE} {json.dumps({**GOOD, "answer": "maybe"})}', "different answers"),
+            (f'{WHOLE} {{"reasoning": "wait', "broken or cut"),
+            (WHOLE[:-1], "broken or cut"),
+            (WHOLE[:30], "broken or cut"),
+            (WHOLE.replace('"yes"}', '"yes",}'), "broken or cut"),
+            (f'{{"reasoning": "it wrote {WHOLE} there", "answer": "no"}}', "broken or cut"),
+            (f'{{reasoning: "it wrote {WHOLE} there", answer: "no"}}', "inside another"),
+            (f"<think>{WHOLE}", "no JSON object"),
+            (f"<think>{WHOLE}</think> The answer is yes.", "no JSON object"),
+            (f"The agent printed {direct('yes')}. I can't say.", "no JSON object"),
+            ('{"answer": "no", "answer": "yes"}', "twice"),
+            ('{"reasoning": "r", "evidence": [{"quote": "a", "quote": "b"}], "answer": "no"}', "twice"),
+            ('{"answer": "yes", "confidence": NaN}', "NaN"),
+            ('{"answer": "yes", "confidence": -Infinity}', "Infinity"),
+            ('{"reason": "fine"}', "no key"),
+            ('{"reasoning": 7, "answer": "yes"}', "reasoning"),
+            ('{"reasoning": ["r"], "answer": "yes"}', "reasoning"),
+            ('{"evidence": "some words", "answer": "yes"}', "evidence"),
+            ('{"evidence": ["some words"], "answer": "yes"}', "evidence"),
+            ('{"evidence": {"quote": "q"}, "answer": "yes"}', "evidence"),
+            ('{"evidence": [{"quote": null}], "answer": "yes"}', "evidence"),
+            ('{"evidence": [null], "answer": "yes"}', "evidence"),
+        ],
+    )  # fmt: skip
+    def test_no_guess(self, text: str, why: str) -> None:
+        with pytest.raises(Unreadable, match=why):
+            read(text)
+
+    def test_an_object_that_the_record_holds_is_a_quote(self) -> None:
+        text = f"The agent left this: {WHOLE} Nice."
+        with pytest.raises(Unreadable, match="quote from the record"):
+            read(text, planted={WHOLE}.__contains__)
+        assert read(text, planted=set[str]().__contains__).answer == "yes"
+
+    def test_the_record_cannot_void_a_clean_reply(self) -> None:
+        for text in (direct("yes"), f"```json\n{direct('yes')}\n```", f"<think>hm</think>{direct('yes')}"):
+            assert read(text, "direct", planted=bool).answer == "yes"
+
+
+HOSTILE = [
+    "[" * 10_000,
+    '{"a":' * 10_000,
+    '{"answer":' * 10_000 + '"yes"' + "}" * 10_000,
+    '{"answer": ' + "[" * 50_000 + "]" * 50_000 + "}",
+    "{" * (LONGEST - 1),
+    '{"' * (LONGEST // 2),
+    '{"a":1}' * (LONGEST // 7),
+    '"' * LONGEST,
+    "\\" * LONGEST,
+    "`" * LONGEST,
+    "```" + "\n" * (LONGEST - 10),
+    "<think>" * (LONGEST // 7),
+    "</think>" * (LONGEST // 8),
+    "<think></think>" * (LONGEST // 15),
+    '{"answer": ' + "9" * 100_000 + "}",
+    '{"answer": "' + "yes " * 40_000 + '"}',
+    '{"evidence": [' + '{"quote": "q"},' * 10_000 + '{"quote": "q"}], "answer": "no"}',
+    "x" * 10_000_000,
+]
+
+
+class TestHostile:
+    @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+    @pytest.mark.timeout(30)  # quadratic work on these takes minutes
+    def test_it_ends_soon_and_says_so(self, text: str) -> None:
+        try:
+            answer = read(text).answer
+        except Unreadable:
+            answer = None
+        assert answer in (None, "no")
+
+    @given(st.text())
+    @example('{"answer":"yes"')
+    def test_any_text(self, text: str) -> None:
+        with pytest.raises(Unreadable):
+            read(text)
+
+    pieces = st.lists(
+        st.one_of(
+            st.sampled_from(
+                [WHOLE, OTHER, direct("yes"), direct("no"), "<think>", "</think>", "```json\n", "```", "{", "}", '"', "\\",
+                 "[", "]", '{"answer": "yes"', ' "answer": "no"}', "yes", "no", "\n", "\u200b", "{main.py}", '{"reasoning": "']
+            ),
+            st.text(max_size=5),
+        ),
+        max_size=12,
+    )  # fmt: skip
+
+    @given(pieces)
+    def test_an_answer_is_only_ever_one_that_a_whole_object_states(self, pieces: list[str]) -> None:
+        text = "".join(pieces)
+        try:
+            found = read(text, "direct")
+        except Unreadable:
+            return
+        assert f'"answer": "{found.answer}"' in text
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        )
+    )
+    def test_any_json(self, value: Any) -> None:
+        with pytest.raises(Unreadable):
+            read(json.dumps(value))
+
+    @given(st.fixed_dictionaries({"answer": st.text() | st.none() | st.booleans() | st.integers()}))
+    def test_any_answer(self, value: dict[str, Any]) -> None:
+        try:
+            found = read(json.dumps(value))
+        except Unreadable:
+            return
+        assert found.answer in ("yes", "no", "cannot_tell")
+        assert isinstance(value["answer"], str)
