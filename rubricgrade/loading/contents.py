@@ -7,9 +7,11 @@ import csv
 import io
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import decode_source
 from typing import Any, cast
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.data import data_document
 from rubricgrade.loading.document import Document
 from rubricgrade.loading.references import Reference
@@ -33,12 +35,12 @@ def content_faults(named: Iterable[Reference], sealed: Mapping[str, bytes], docu
                 if path not in functions:
                     functions[path] = _bound_names(data, path)
                 message = _no_function(function, functions[path], path)
-                faults += [document.fault(reference.place, message, "RG021")] if message else []
+                faults += [document.fault(reference.place, message, codes.CONTENT)] if message else []
             case Cases() as spec:
                 faults += _case_faults(spec, data, path)
             case Table() as spec:
                 message = _no_table(spec, data)
-                faults += [document.fault(reference.place, f"{path!r} {message}", "RG021")] if message else []
+                faults += [document.fault(reference.place, f"{path!r} {message}", codes.CONTENT)] if message else []
             case None:
                 pass
     return faults
@@ -56,7 +58,7 @@ def _bound_names(data: bytes, path: str) -> frozenset[str] | str:
         with warnings.catch_warnings():
             # What the author's code looks like is not our user's business.
             warnings.simplefilter("ignore")
-            tree = ast.parse(data, path)
+            tree = ast.parse(decode_source(data), path)
     except SyntaxError as error:
         return f"is no Python: {error.msg} (line {error.lineno})"
     except (ValueError, RecursionError, MemoryError) as error:
@@ -90,10 +92,10 @@ def _case_faults(spec: Cases, data: bytes, path: str) -> list[Fault]:
     found: Any = cases.data
     listed = cast("list[Any]", found) if isinstance(found, list) else []
     if not listed:
-        return [cases.fault((), "holds no list of cases", "RG021")]
+        return [cases.fault((), "holds no list of cases", codes.CONTENT)]
     one = _function_case if spec.function is not None else _program_case
     return [
-        cases.fault((index,), f"case {index + 1}: {message}", "RG021")
+        cases.fault((index,), f"case {index + 1}: {message}", codes.CONTENT)
         for index, case in enumerate(listed)
         for message in one(case)
     ]

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from rubricgrade.errors import Fault, RubricError
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, Spot, read_document
 
 MAX_BYTES = 64 << 20
@@ -33,11 +34,11 @@ def data_document(source: bytes, file: str) -> Document:
     try:
         document.data = json.loads(source, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
-        document.faults.append(Fault(f"is no JSON: {error.msg}", file, error.lineno, error.colno, "RG021"))
+        document.faults.append(Fault(f"is no JSON: {error.msg}", file, error.lineno, error.colno, codes.CONTENT))
     except RecursionError:
-        document.faults.append(Fault("is nested too deeply", file, 1, 1, "RG021"))
+        document.faults.append(Fault("is nested too deeply", file, 1, 1, codes.CONTENT))
     except ValueError as error:  # also UnicodeDecodeError, and numbers of thousands of digits
-        document.faults.append(Fault(f"can't be read: {error}", file, 1, 1, "RG021"))
+        document.faults.append(Fault(f"can't be read: {error}", file, 1, 1, codes.CONTENT))
     return document
 
 

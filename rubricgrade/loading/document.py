@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.scalars import resolve
 from rubricgrade.rubric.base import as_map
 
@@ -97,7 +98,7 @@ def read_document(source: bytes | str, file: str, *, max_bytes: int = MAX_BYTES)
 
 def _decode(source: bytes | str, document: Document, max_bytes: int) -> str | None:
     def refuse(message: str, line: int = 1, column: int = 1) -> None:
-        document.faults.append(Fault(message, document.file, line, column, "RG002"))
+        document.faults.append(Fault(message, document.file, line, column, codes.TEXT))
 
     if len(source) > max_bytes:
         return refuse(f"larger than {max_bytes >> 20} MiB")
@@ -160,10 +161,10 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             self.document.data = None
             line, column = _at(error.problem_mark or error.context_mark)
-            self._fault(self._explain(error, line, column), (line, column), "RG001")
+            self._fault(self._explain(error, line, column), (line, column), codes.SYNTAX)
         else:
             if not self.documents:
-                self._fault("is empty", (1, 1), "RG001")
+                self._fault("is empty", (1, 1), codes.SYNTAX)
 
     def _take(self, event: Any) -> None:
         match event:
@@ -198,10 +199,10 @@ class _Reader:
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
         at = _at(event.start_mark)
         if self._wants_key():
-            self._fault("a key is text; quote text that begins with { or [", at, "RG007")
+            self._fault("a key is text; quote text that begins with { or [", at, codes.KEY)
             raise _Stop
         if len(self.stack) >= MAX_DEPTH:
-            self._fault(f"nested deeper than {MAX_DEPTH} levels", at, "RG002")
+            self._fault(f"nested deeper than {MAX_DEPTH} levels", at, codes.TEXT)
             raise _Stop
         place = self._put(value, at)
         self._plain(event, place)
@@ -216,9 +217,9 @@ class _Reader:
             value, problem = resolve(event.value)
             self._tabs(event)
         elif event.style in BLOCKS and not HEADER.fullmatch(self.lines[at[0] - 1], at[1] - 1):
-            self._fault(f"text after {event.style} is cut off: begin it on the next line", at, "RG004")
+            self._fault(f"text after {event.style} is cut off: begin it on the next line", at, codes.EATEN)
         elif match := UNSAYABLE.search(event.value):
-            self._fault(f"text can't hold U+{ord(match.group()):04X}", at, "RG002")
+            self._fault(f"text can't hold U+{ord(match.group()):04X}", at, codes.TEXT)
         if self._wants_key():
             self._key(event, value, problem, at)
             return
@@ -226,7 +227,7 @@ class _Reader:
         place = self._put(value, self.stack[-1].key_at if self.stack and event.value == "" and plain else at)
         self._plain(event, place)
         if problem:
-            self._fault(problem, at, "RG003")
+            self._fault(problem, at, codes.QUOTE)
             self.document.lost.add(place)
         elif value is None:
             self.document.nulls.append(place)
@@ -243,7 +244,7 @@ class _Reader:
         inside = [*self.lines[start.line : end.line], self.lines[end.line][: end.column]]
         inside[0] = inside[0][start.column :]
         if any("\t" in part for part in (*inside, spaces)):
-            self._fault("a tab in or after plain text: quote the text, or use spaces", _at(start), "RG001")
+            self._fault("a tab in or after plain text: quote the text, or use spaces", _at(start), codes.SYNTAX)
 
     def _comment(self, event: Any) -> None:
         """Text that goes on after `` #`` has lost its end."""
@@ -252,7 +253,7 @@ class _Reader:
             self._fault(
                 "a comment ends this text at ' #'; quote the text, or put the comment on its own line",
                 _at(event.start_mark),
-                "RG004",
+                codes.EATEN,
             )
 
     def _key(self, event: Any, value: Any, problem: str, at: tuple[int, int]) -> None:
@@ -268,11 +269,11 @@ class _Reader:
         frame.key, frame.key_at, frame.kept = key, at, key not in entries
         if not frame.kept:
             first = self.document.spots[place].key_line
-            self._fault(f"key {key!r} stands twice: here and on line {first}", at, "RG006")
+            self._fault(f"key {key!r} stands twice: here and on line {first}", at, codes.TWICE)
             # What follows is read for its own faults, and kept out of the data.
             frame.key = f"{key} (line {at[0]})"
         if doubt:
-            self._fault(doubt, at, "RG005" if key == "<<" else "RG007")
+            self._fault(doubt, at, codes.UNSUPPORTED if key == "<<" else codes.KEY)
             self.document.lost.add(place)
         self._plain(event, place)
 
@@ -291,7 +292,7 @@ class _Reader:
     def _put(self, value: Any, at: tuple[int, int]) -> Place:
         """Put a value where it belongs and say where that is."""
         if len(self.document.spots) >= MAX_NODES:
-            self._fault(f"more than {MAX_NODES} values", at, "RG002")
+            self._fault(f"more than {MAX_NODES} values", at, codes.TEXT)
             raise _Stop
         if not self.stack:
             self.document.data = value
@@ -311,7 +312,7 @@ class _Reader:
         frame.key = None
         return place
 
-    def _fault(self, message: str, at: tuple[int, int], code: str = "RG005") -> None:
+    def _fault(self, message: str, at: tuple[int, int], code: str = codes.UNSUPPORTED) -> None:
         self.document.faults.append(Fault(message, self.document.file, *at, code))
 
     def _explain(self, error: yaml.MarkedYAMLError, line: int, column: int) -> str:

@@ -67,7 +67,8 @@ def _advice(key: str, models: tuple[type[BaseModel], ...], known: list[str]) -> 
             return f"it belongs into 'check': check: {{{key}: ...}}"
         if key in _keys(Judge) and Criterion in models:
             return f"it belongs into 'judge': judge: {{{key}: ...}}"
-    if close := get_close_matches(key, [*known, *HINTS], n=1, cutoff=0.7):
+    close = get_close_matches(key, known, n=1, cutoff=0.85)
+    if close := close or get_close_matches(key, [*known, *HINTS], n=1, cutoff=0.7):
         return HINTS[close[0]] if close[0] not in known else f"did you mean {close[0]!r}?"
     return f"known here: {', '.join(known)}" if known else "nothing is known here"
 

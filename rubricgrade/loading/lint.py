@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from os import PathLike
 
 from rubricgrade.errors import Fault, RubricError
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, read_document
 from rubricgrade.loading.rubric import load_rubric, rubric_file
 from rubricgrade.rubric import Criterion, Rubric
@@ -47,26 +48,30 @@ def _wording(criterion: Criterion) -> Iterator[tuple[str, str, str]]:
     if criterion.judge is None:
         return
     if COMPOUND.search(criterion.description):
-        yield "RG101", "description", "asks several things at once; a judge that finds one of them missing has to guess"
+        yield (
+            codes.COMPOUND,
+            "description",
+            "asks several things at once; a judge that finds one of them missing has to guess",
+        )
     anchored = criterion.judge.guidance or criterion.judge.scale or criterion.judge.reference or criterion.examples
     if not anchored and (match := VAGUE.search(criterion.description)):
         yield (
-            "RG102",
+            codes.VAGUE,
             "description",
             f"{match.group().lower()!r} means something else to every judge; say what is looked for",
         )
     for key, text in (("description", criterion.description), ("judge", criterion.judge.guidance or "")):
         if OWN_SCALE.search(text):
-            yield "RG103", key, "names a scale of its own; the judge answers yes or no, or by 'judge.scale'"
+            yield codes.OWN_SCALE, key, "names a scale of its own; the judge answers yes or no, or by 'judge.scale'"
 
 
 def _group(one: Placed) -> Iterator[tuple[str, str, str]]:
     criterion = one.criterion
     if one.sign < 0 and criterion.needs:
-        yield "RG302", "needs", "is a penalty (or a veto) that falls away when what it needs is not met"
+        yield codes.ESCAPE, "needs", "is a penalty (or a veto) that falls away when what it needs is not met"
     inside = sum(part.points for part in criterion.criteria or () if part.points is not None and part.points > 0)
     if criterion.full_at is not None and criterion.full_at > inside:
-        yield "RG303", "full_at", f"is above the {inside:g} points in the group, so it can never be fully met"
+        yield codes.UNREACHABLE, "full_at", f"is above the {inside:g} points in the group, so it can never be fully met"
 
 
 def _points(rubric: Rubric) -> Iterator[tuple[str, Problem]]:
@@ -76,10 +81,10 @@ def _points(rubric: Rubric) -> Iterator[tuple[str, Problem]]:
     for index, number in positive:
         if len(positive) >= FEW and number > LARGE_SHARE * total:
             message = f"{rubric.tops[index].id!r} alone is worth {number / total:.0%} of the points"
-            yield "RG301", Problem(("criteria", index, "points"), message)
+            yield codes.SHARE, Problem(("criteria", index, "points"), message)
     penalties = -sum(number for _, number in points if number < 0)
     if penalties > total:
         message = (
             f"penalties of {penalties:g} exceed the {total:g} points that can be earned: the score says little below 0"
         )
-        yield "RG304", Problem(("criteria",), message)
+        yield codes.PENALTIES, Problem(("criteria",), message)

@@ -10,39 +10,52 @@ from pydantic import ValidationError
 from rubricgrade.loading.document import Place
 from rubricgrade.rubric import Rubric
 
+ITEMISED = frozenset({"gates", "criteria", "vars", "checks"})
+"""Sections whose parts are replaced one by one."""
+
 
 def mended(data: Mapping[str, Any], faulty: Iterable[Place]) -> tuple[Rubric | None, set[Place]]:
     """The rest of a rubric, and which of its parts were replaced; None when too little is left.
 
     A faulty gate or criterion keeps its id, so that what needs it still finds it.
     """
-    copy: dict[str, Any] = dict(data)
+    # Two levels are copied: no faulty part that is replaced lies above the second.
+    copy: dict[str, Any] = {key: _copied(value) for key, value in data.items()}
     replaced: set[Place] = set()
-    for place in faulty:
-        match place:
-            case ("gates" | "criteria" as section, int() as index, *_):
-                items: list[Any] = list(copy[section])
-                items[index] = _stand_in(items[index], place[:2])
-                copy[section] = items
-                replaced.add(place[:2])
-            case ("vars" | "checks" as section, str() as name, *_):
-                stand_in = {"command": ["true"]} if section == "checks" else None
-                rest = {key: value for key, value in copy[section].items() if key != name}
-                copy[section] = {**rest, name: stand_in} if name.isidentifier() else rest
-                replaced.add(place[:2])
-            case ("gates" | "criteria" as section, *_):
-                copy[section] = [_stand_in(None, (section, 0))]
-                replaced.add((section,))
-            case (str() as key, *_):
-                copy.pop(key, None)
-                replaced.add((key,))
-            case _:
-                pass
+    for place in filter(None, faulty):
+        part = place[:2] if place[0] in ITEMISED else place[:1]
+        if part not in replaced:
+            replaced.add(part)
+            _replace(copy, part)
     copy.setdefault("id", "unnamed")
     try:
         return Rubric.build(copy, {}), replaced
     except ValidationError:
         return None, replaced
+
+
+def _copied(value: Any) -> Any:
+    match value:
+        case dict():
+            return dict(cast("dict[str, Any]", value))
+        case list():
+            return list(cast("list[Any]", value))
+        case _:
+            return value
+
+
+def _replace(copy: dict[str, Any], part: Place) -> None:
+    match part:
+        case ("gates" | "criteria" as section, int() as index):
+            copy[section][index] = _stand_in(copy[section][index], part)
+        case ("gates" | "criteria" as section,):
+            copy[section] = [_stand_in(None, (section, 0))]
+        case ("vars" | "checks" as section, str() as name) if name.isidentifier():
+            copy[section][name] = {"command": ["true"]} if section == "checks" else None
+        case (str() as section, str() as name):
+            copy[section].pop(name, None)
+        case _:
+            copy.pop(str(part[0]), None)
 
 
 def _stand_in(item: Any, place: Place) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, read_document
 from rubricgrade.rubric.rules import nearest
 
@@ -28,14 +29,14 @@ def overridden(document: Document, given: Overrides | None) -> tuple[dict[str, A
     if values.faults:
         return declared, values.faults
     if not isinstance(values.data, dict):
-        return declared, [values.fault((), "a map of variables is needed here", "RG030")]
+        return declared, [values.fault((), "a map of variables is needed here", codes.OVERRIDE)]
     faults: list[Fault] = []
     for name, value in values.keyed.items():
         if name not in declared:
             message = f"the rubric has no variable {name!r}{nearest(name, declared)}"
-            faults.append(values.fault((name,), message, "RG030", at_key=True))
+            faults.append(values.fault((name,), message, codes.OVERRIDE, at_key=True))
         elif message := _unlike(declared[name], value):
-            faults.append(values.fault((name,), f"variable {name!r} {message}", "RG030"))
+            faults.append(values.fault((name,), f"variable {name!r} {message}", codes.OVERRIDE))
     given_values = {name: _like(declared.get(name), value) for name, value in values.keyed.items()}
     return {**declared, **given_values}, faults
 
@@ -43,7 +44,9 @@ def overridden(document: Document, given: Overrides | None) -> tuple[dict[str, A
 def unset(document: Document, variables: Mapping[str, Any]) -> list[Fault]:
     """A fault for each variable that still has no value."""
     return [
-        document.fault(("vars", name), f"variable {name!r} has no value: the task must give it", "RG031", at_key=True)
+        document.fault(
+            ("vars", name), f"variable {name!r} has no value: the task must give it", codes.UNSET, at_key=True
+        )
         for name, value in variables.items()
         if value is None
     ]
@@ -62,7 +65,7 @@ def _values(given: Overrides) -> Document:
     try:
         return read_document(path.read_bytes(), str(path))
     except OSError as error:
-        return Document(str(path), faults=[Fault(f"can't be read: {error.strerror}", str(path), code="RG030")])
+        return Document(str(path), faults=[Fault(f"can't be read: {error.strerror}", str(path), code=codes.OVERRIDE)])
 
 
 def _listed(value: Any) -> Any:

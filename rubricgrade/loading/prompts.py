@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, Place
 from rubricgrade.rubric import Rubric
 from rubricgrade.rubric.rules import nearest, placed
@@ -20,7 +21,7 @@ def prompt_faults(rubric: Rubric, document: Document) -> list[Fault]:
         ((*one.place, "judge", "prompt"), one.criterion.judge.prompt) for one in placed(rubric) if one.criterion.judge
     ]
     return [
-        document.fault(place, message, "RG015")
+        document.fault(place, message, codes.PROMPT)
         for place, prompt in prompts
         if prompt is not None
         for message in _wrong(prompt, rubric)

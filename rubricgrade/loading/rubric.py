@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from rubricgrade import library
 from rubricgrade.errors import Fault, RubricError
+from rubricgrade.loading import codes
 from rubricgrade.loading.contents import content_faults
 from rubricgrade.loading.document import MAX_BYTES, Document, Place, read_document
 from rubricgrade.loading.mending import mended
@@ -40,14 +41,16 @@ def load_rubric(path: str | PathLike[str], *, vars: Overrides | None = None, par
     Raises:
         RubricError: With every fault that was found.
     """
-    file = rubric_file(path)
     try:
+        file = rubric_file(path)
         if not file.is_file():
-            raise RubricError(Fault("no such rubric (a YAML file, or a folder with a rubric.yaml)", str(path)))
+            raise RubricError(
+                Fault("no such rubric (a YAML file, or a folder with a rubric.yaml)", str(path), code=codes.FILE)
+            )
         with file.open("rb") as source:
             text = source.read(MAX_BYTES + 1)
     except OSError as error:
-        raise RubricError(Fault(f"can't be read: {error.strerror}", str(path))) from error
+        raise RubricError(Fault(f"can't be read: {error.strerror}", str(path), code=codes.FILE)) from error
     return parse_rubric(text, file=str(file), folder=file.parent, vars=vars, partial=partial)
 
 
@@ -93,7 +96,7 @@ def _read(
 ) -> tuple[Rubric | None, list[Fault]]:
     faults = list(document.faults)
     if document.data is None:
-        return None, faults or [document.fault((), "is empty", "RG001")]
+        return None, faults or [document.fault((), "is empty", codes.SYNTAX)]
     if wrong := _format(document):
         return None, [wrong]
     faults += _nothing_behind(document)
@@ -124,14 +127,16 @@ def _read(
 
 def _format(document: Document) -> Fault | None:
     """A file of another format is not looked at any further: its keys mean something else."""
-    found = document.keyed.get("format")
-    if not isinstance(found, int) or isinstance(found, bool) or found == FORMAT:
+    found: Any = document.keyed.get("format", FORMAT)
+    if type(found) is int and found == FORMAT:
         return None
-    if found > FORMAT:
+    if type(found) is not int:
+        message = f"'format' must be the number {FORMAT}"
+    elif found > FORMAT:
         message = f"format {found} is newer than this program, which reads format {FORMAT}; update rubricgrade"
     else:
         message = f"there is no format {found}; the first one is {FORMAT}"
-    return document.fault(("format",), message, "RG040")
+    return document.fault(("format",), message, codes.FORMAT)
 
 
 def _nothing_behind(document: Document) -> list[Fault]:
@@ -144,7 +149,7 @@ def _nothing_behind(document: Document) -> list[Fault]:
         # In { } a comma ends plain text, and what follows it becomes a key.
         what = "quote the text that a comma has cut" if " " in str(key) else "give a value, or leave it out"
         message = f"{label} has nothing behind it: {what}"
-        faults.append(document.fault(place, message, "RG008", at_key=True))
+        faults.append(document.fault(place, message, codes.NOTHING, at_key=True))
         document.lost.add(place)
     return faults
 
@@ -166,9 +171,9 @@ def _shaped(document: Document, data: Any) -> tuple[Rubric | None, list[Fault], 
 
 def _broken_rule(document: Document, problem: Problem) -> Fault:
     if problem.other is None:
-        return document.fault(problem.place, problem.message, "RG014")
+        return document.fault(problem.place, problem.message, codes.RULE)
     line = document.spots[document.known(problem.other)].line
-    return document.fault(problem.place, f"{problem.message} (first on line {line})", "RG013")
+    return document.fault(problem.place, f"{problem.message} (first on line {line})", codes.ID)
 
 
 def _touches(place: Place, replaced: set[Place]) -> bool:

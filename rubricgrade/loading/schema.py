@@ -6,7 +6,7 @@ import re
 from typing import Any, cast
 
 from rubricgrade.rubric import Rubric
-from rubricgrade.rubric.base import IDENTIFIER
+from rubricgrade.rubric.base import FUNCTION, IDENTIFIER
 from rubricgrade.rubric.check import KINDS
 
 Schema = dict[str, Any]
@@ -26,7 +26,7 @@ SHORT_FORMS: dict[str, list[Schema]] = {
     "Image": [TEXT],
     "Judge": [NOTHING],
     "Pdf": [TEXT],
-    "Python": [TEXT],
+    "Python": [{"type": "string", "pattern": FUNCTION}],
     "TrajectoryRule": [TEXT],
 }
 """What may stand for the whole map."""

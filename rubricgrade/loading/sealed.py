@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document
 from rubricgrade.loading.references import Reference
 
@@ -37,17 +38,17 @@ def read_sealed(
             try:
                 found[reference.path] = _read(folder, reference.path)
             except _Refused as reason:
-                faults.append(document.fault(reference.place, f"{reference.path!r} {reason}", "RG020"))
+                faults.append(document.fault(reference.place, f"{reference.path!r} {reason}", codes.FILE))
     for path in _beside(folder) if folder is not None else ():
         if path not in found and not faults:
             try:
                 found[path] = _read(folder, path)
             except _Refused as reason:
-                faults.append(Fault(f"{path!r} {reason}", document.file, code="RG020"))
+                faults.append(Fault(f"{path!r} {reason}", document.file, code=codes.FILE))
     total = sum(len(data) for data in found.values())
     if total > MAX_TOTAL or len(found) > MAX_FILES:
         message = f"{len(found)} sealed files of {total >> 20} MiB; at most {MAX_FILES} of {MAX_TOTAL >> 20} MiB"
-        faults.append(Fault(message, document.file, code="RG020"))
+        faults.append(Fault(message, document.file, code=codes.FILE))
     return dict(sorted(found.items())), faults
 
 
@@ -58,18 +59,16 @@ def missing(folder: Path | None, named: Iterable[Reference], document: Document)
         try:
             _inside(folder, reference.path)
         except _Refused as reason:
-            faults.append(document.fault(reference.place, f"{reference.path!r} {reason}", "RG020"))
+            faults.append(document.fault(reference.place, f"{reference.path!r} {reason}", codes.FILE))
     return faults
 
 
 def _read(folder: Path | None, path: str) -> bytes:
     place = _inside(folder, path)
+    if not stat.S_ISREG(place.lstat().st_mode):
+        raise _Refused("is no regular file")
     try:
-        # Never waits for a writer, should the file have become a pipe since it was looked at.
-        handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:  # noqa: PTH123 - from a handle
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise _Refused("is no regular file")
+        with place.open("rb") as file:
             data = file.read(MAX_FILE + 1)
     except OSError as error:
         raise _Refused(f"can't be read: {error.strerror}") from None

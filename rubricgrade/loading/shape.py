@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from rubricgrade.errors import Fault
+from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, Place
 from rubricgrade.loading.keys import explain_unknown
 from rubricgrade.rubric.base import IN_WORDS
@@ -45,28 +46,32 @@ def shape_faults(document: Document, error: ValidationError) -> dict[Place, list
     needs: dict[Place, list[str]] = {}
     faults: dict[Place, list[Fault]] = {}
 
+    # What a map as a whole must hold can't be said when one of its values is lost.
+    around_lost = {lost[:end] for lost in document.lost for end in range(len(lost) + 1)}
+
     def add(place: Place, message: str, code: str, *, at_key: bool = False) -> None:
-        if not _is_lost(document, place, at_key=at_key):
+        lost = any(place[:end] in document.lost for end in range(len(place) + 1))
+        if not lost and (at_key or place not in around_lost):
             faults.setdefault(place, []).append(document.fault(place, message, code, at_key=at_key))
 
     for each in error.errors(include_url=False):
         loc, kind, context = each["loc"], each["type"], each.get("ctx", {})
         place = document.known(loc)
         if kind == "missing":
-            add(place, f"{_label(document, place)} has no {str(loc[-1])!r}", "RG011", at_key=True)
+            add(place, f"{_label(document, place)} has no {str(loc[-1])!r}", codes.MISSING, at_key=True)
         elif kind == "extra_forbidden":
-            add(place, explain_unknown(loc), "RG010", at_key=True)
+            add(place, explain_unknown(loc), codes.UNKNOWN, at_key=True)
         elif loc[-1:] == ("[key]",):
-            add(place, f"{str(place[-1])!r} must be {_needed(kind, context)}", "RG012", at_key=True)
+            add(place, f"{str(place[-1])!r} must be {_needed(kind, context)}", codes.VALUE, at_key=True)
         elif place[:1] == ("vars",) and len(place) > 1:
             needs.setdefault(place[:2], [VARIABLE])
         elif kind == "value_error":
-            add(place, f"{_label(document, place)}: {context['error']}", "RG012")
+            add(place, f"{_label(document, place)}: {context['error']}", codes.VALUE)
         elif not (kind == "too_short" and each["input"]):
             # pydantic counts only the items that are good themselves: a list that has any is not empty.
             needs.setdefault(place, []).append(_needed(kind, context))
     for place, wanted in needs.items():
-        add(place, _wrong(document, place, wanted), "RG012")
+        add(place, _wrong(document, place, wanted), codes.VALUE)
     return faults
 
 
@@ -78,14 +83,6 @@ def value_at(data: Any, place: Iterable[str | int]) -> Any:
         except (LookupError, TypeError):
             return None
     return data
-
-
-def _is_lost(document: Document, place: Place, *, at_key: bool) -> bool:
-    around = {place[:end] for end in range(len(place) + 1)}
-    if around & document.lost:
-        return True
-    # What a map as a whole must hold can't be said when one of its values is lost.
-    return not at_key and any(lost[: len(place)] == place for lost in document.lost)
 
 
 def _needed(kind: str, context: dict[str, Any]) -> str:

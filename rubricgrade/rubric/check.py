@@ -253,11 +253,21 @@ class Mail(Part):
     at_least: Annotated[int, Field(ge=0)] = 1
     at_most: Annotated[int, Field(ge=0)] | None = None
 
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        if self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("'at_least' is larger than 'at_most'")
+        return self
+
 
 KINDS = (
     "command", "python", "cases", "trajectory", "exists", "contains", "matches", "json", "csv", "xlsx", "sqlite",
     "image", "pdf", "table", "mail", "not",
 )  # fmt: skip
+
+
+WITHOUT_NUMBERS = frozenset({"exists", "contains", "matches", "image", "pdf"})
+"""Kinds that compare no numbers, so that a tolerance would do nothing."""
 
 
 class Check(Part):
@@ -296,6 +306,8 @@ class Check(Part):
         if len(given) != 1:
             found = f"has {' and '.join(given)}" if given else "has none"
             raise ValueError(f"needs exactly one kind of check, {found}; kinds: {', '.join(KINDS)}")
+        if self.within is not None and given[0] in WITHOUT_NUMBERS:
+            raise ValueError(f"'within' is a tolerance of numbers, and a check of kind {given[0]!r} compares none")
         if self.with_ and given != ["python"]:
             raise ValueError("'with' holds arguments of a python check; this is none")
         return self

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from pathlib import PurePosixPath
 
-from rubricgrade.rubric.check import Check
+from rubricgrade.rubric.check import Check, Command, File
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.model import Band, Criterion, Gate, Rubric
 from rubricgrade.rubric.wording import unknown_names
 
 Place = tuple[str | int, ...]
+
+MOST_COMPARED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ def problems(rubric: Rubric) -> list[Problem]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` when a known name is close, else nothing."""
-    close = get_close_matches(name, list(known), n=1)
+    names = list(known)
+    # Comparing is slow: one wrong name is worth it among hundreds, a thousand wrong names among thousands are not.
+    close = get_close_matches(name, names, n=1) if len(names) <= MOST_COMPARED else []
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -90,7 +95,7 @@ def _problems(rubric: Rubric) -> Iterator[Problem]:
         yield Problem(("criteria",), "no criterion has positive points, so no score above 0 could be earned")
     yield from _needs(criteria)
     for name, check in rubric.checks.items():
-        yield from _check(check, ("checks", name))
+        yield from _check(rubric, check, ("checks", name), repr(name))
     yield from _judge(rubric, rubric.judge, ("judge",), "'judge'", item=False)
 
 
@@ -111,7 +116,7 @@ def _item(rubric: Rubric, item: Gate | Criterion, place: Place) -> Iterator[Prob
         if item.check not in rubric.checks:
             yield Problem((*place, "check"), f"no check is called {item.check!r}{nearest(item.check, rubric.checks)}")
     elif item.check is not None:
-        yield from _check(item.check, (*place, "check"))
+        yield from _check(rubric, item.check, (*place, "check"), repr(item.id))
     if item.pick is not None and item.check is None:
         yield Problem((*place, "pick"), "'pick' takes a field of a check's result; there is no check here")
     if item.when is not None:
@@ -204,6 +209,9 @@ def _examples(rubric: Rubric, criterion: Criterion, place: Place) -> Iterator[Pr
 
 
 def _judge(rubric: Rubric, judge: Judge, place: Place, owner: str, *, item: bool) -> Iterator[Problem]:
+    for name in ("artifacts", "world"):
+        for index, glob in enumerate(getattr(judge, name) or ()):
+            yield from _inside(glob, (*place, name, index))
     for name in ("guidance", "reference"):
         text = getattr(judge, name)
         if text is not None:
@@ -218,11 +226,23 @@ def _text(rubric: Rubric, text: str, place: Place, owner: str, *, item: bool) ->
         yield Problem(place, message)
 
 
-def _check(check: Check, place: Place) -> Iterator[Problem]:
+def _inside(path: str, place: Place) -> Iterator[Problem]:
+    """Paths of what an agent left begin at its folder and stay in it."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts:
+        yield Problem(place, f"{path!r} leads out: paths are relative to the agent's folder")
+
+
+def _check(rubric: Rubric, check: Check, place: Place, owner: str) -> Iterator[Problem]:
+    if isinstance(check.spec, File):
+        yield from _inside(check.spec.path, (*place, check.kind, "path"))
+    if isinstance(check.spec, Command):
+        for name, text in check.spec.env.items():
+            yield from _text(rubric, text, (*place, "command", "env", name), owner, item=False)
     if check.not_ is not None:
         if check.within is not None:
             yield Problem((*place, "within"), "give 'within' to the check inside 'not'")
-        yield from _check(check.not_, (*place, "not"))
+        yield from _check(rubric, check.not_, (*place, "not"), owner)
 
 
 def _positive(criteria: tuple[Criterion, ...]) -> bool:

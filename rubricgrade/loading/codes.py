@@ -1,0 +1,31 @@
+"""The stable codes of what is found in a rubric file. ``RG0..`` are errors; the others are warnings."""
+
+from __future__ import annotations
+
+SYNTAX = "RG001"  # can't be read as YAML
+TEXT = "RG002"  # no UTF-8, a control character, too large, nested too deeply
+QUOTE = "RG003"  # plain text that other readers take for a number or a date; a number that is none
+EATEN = "RG004"  # text that YAML would cut off at a comment
+UNSUPPORTED = "RG005"  # anchors, aliases, tags, merge keys, directives, several documents
+TWICE = "RG006"  # a key that stands twice
+KEY = "RG007"  # a key that is no text
+NOTHING = "RG008"  # a key with nothing behind it
+UNKNOWN = "RG010"  # a key that has no meaning where it stands
+MISSING = "RG011"  # a key that must be there
+VALUE = "RG012"  # a value of the wrong type or out of range
+ID = "RG013"  # an id that is taken
+RULE = "RG014"  # a rule that spans several parts: references, points, groups, vetoes, circles
+PROMPT = "RG015"  # a prompt that can't be rendered
+FILE = "RG020"  # a file that is missing, outside, a link, no regular file, or too large
+CONTENT = "RG021"  # a file that lacks the function, the cases or the columns that are asked of it
+OVERRIDE = "RG030"  # a value given by a task that does not fit
+UNSET = "RG031"  # a variable that the task must give
+FORMAT = "RG040"  # a format that this program does not read
+
+COMPOUND = "RG101"  # a question that is several
+VAGUE = "RG102"  # a word that means something else to every judge
+OWN_SCALE = "RG103"  # a scale in the wording beside the one that is asked for
+SHARE = "RG301"  # one criterion worth more than half of the points
+ESCAPE = "RG302"  # a penalty that falls away when something else is missed
+UNREACHABLE = "RG303"  # a group that can never be fully met
+PENALTIES = "RG304"  # penalties above what can be earned
