@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from rapidfuzz import fuzz
 
@@ -22,7 +23,7 @@ _ROUGHLY = 85.0  # how alike a piece of the wanted length must be to be looked a
 _NEAR_LENGTHS = range(20, 1001)
 """Folded lengths that are looked for almost: shorter ones are like too much, longer ones take too long."""
 
-_BETWEEN = "\0"  # Between pieces in the folded text; no folded text holds it.
+_BETWEEN = "\0"  # Between pieces; no quote holds it, as it is made visible first, and no folded text.
 _MARGIN = re.compile(r"^[ \t]*\| ?", re.MULTILINE)
 _ENDS = " \t\n\"'`….\u2018\u2019\u201c\u201d"
 _NUMBERS = re.compile(r"\d+")
@@ -45,6 +46,38 @@ class _Piece:
         return self.place.text[self.start : self.end]
 
 
+_Span = tuple[_Piece, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """All pieces as one text, and where each begins in it."""
+
+    text: str
+    begins: list[int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> _Joined:
+        texts = list(texts)
+        begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
+        return cls(_BETWEEN.join(texts), begins)
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        return self.begins[index], self.begins[index + 1] - len(_BETWEEN)
+
+    def find(self, wanted: str, hinted: list[int]) -> tuple[int, int] | None:
+        """The piece that holds the wanted text, and where in it; the hinted ones are looked at first."""
+        for index in hinted:
+            at = _find(self.text, wanted, *self.bounds(index))
+            if at is not None:
+                return index, at - self.begins[index]
+        at = _find(self.text, wanted, 0, len(self.text))
+        if at is None:
+            return None
+        index = bisect_right(self.begins, at) - 1
+        return index, at - self.begins[index]
+
+
 class Sources:
     """The texts that a judge was shown, ready to be searched. What was hidden or cut is not in it."""
 
@@ -53,18 +86,18 @@ class Sources:
         self._pieces = [_Piece(place, *ends) for place in self.places for ends in place.pieces]
 
     @cached_property
-    def _folded(self) -> tuple[str, list[int]]:
-        """All pieces folded and joined, and where each begins. Made when a quote does not stand there word for word."""
-        texts = [fold(piece.text) for piece in self._pieces]
-        begins = [0]
-        for text in texts:
-            begins.append(begins[-1] + len(text) + 1)
-        return _BETWEEN.join(texts), begins
+    def _plain(self) -> _Joined:
+        return _Joined.of(piece.text for piece in self._pieces)
+
+    @cached_property
+    def _folded(self) -> _Joined:
+        """Made when a quote does not stand there word for word."""
+        return _Joined.of(fold(piece.text) for piece in self._pieces)
 
     def holds(self, text: str) -> bool:
         """Whether the text, folded, stands in any place."""
         wanted = fold(text).strip()
-        return bool(wanted) and wanted in self._folded[0]
+        return bool(wanted) and wanted in self._folded.text
 
     def find(self, quote: str, hint: str | None) -> Evidence | None:
         """The quote's place, or None. The hint says where to look first; it need not be right."""
@@ -76,42 +109,33 @@ class Sources:
         found = self._almost(quote, hinted)
         return None if found is None else _evidence(quote, *found, almost=True)
 
-    def _exact(self, quote: str, hinted: list[int]) -> tuple[_Piece, int, int] | None:
-        for index in self._order(hinted):
-            piece = self._pieces[index]
-            at = _find(piece.place.text, quote, piece.start, piece.end)
-            if at is not None:
-                return piece, at, at + len(quote)
-        return None
-
-    def _alike(self, quote: str, hinted: list[int]) -> tuple[_Piece, int, int] | None:
-        wanted = fold(quote).strip()
-        if not wanted:
+    def _exact(self, quote: str, hinted: list[int]) -> _Span | None:
+        found = self._plain.find(quote, hinted)
+        if found is None:
             return None
-        joined, begins = self._folded
-        for index in hinted:
-            at = _find(joined, wanted, begins[index], begins[index + 1] - 1)
-            if at is not None:
-                return self._unfolded(index, at, len(wanted))
-        at = _find(joined, wanted, 0, len(joined))
-        return None if at is None else self._unfolded(bisect_right(begins, at) - 1, at, len(wanted))
+        piece, start = self._pieces[found[0]], self._pieces[found[0]].start + found[1]
+        return piece, start, start + len(quote)
 
-    def _almost(self, quote: str, hinted: list[int]) -> tuple[_Piece, int, int] | None:
+    def _alike(self, quote: str, hinted: list[int]) -> _Span | None:
+        wanted = fold(quote).strip()
+        found = self._folded.find(wanted, hinted) if wanted else None
+        return None if found is None else self._unfolded(*found, len(wanted))
+
+    def _almost(self, quote: str, hinted: list[int]) -> _Span | None:
         wanted = fold(_MARGIN.sub("", quote)).strip(_ENDS)
         if len(wanted) not in _NEAR_LENGTHS:
             return None
-        joined, begins = self._folded
         for index in self._order(hinted):
-            text = joined[begins[index] : begins[index + 1] - 1]
+            text = self._folded.text[slice(*self._folded.bounds(index))]
             if len(text) < len(wanted) * NEAR / 100:
                 continue
             span = _best_span(wanted, text)
             if span is not None and _same_words(wanted, text[slice(*span)]):
-                return self._unfolded(index, begins[index] + span[0], span[1] - span[0])
+                return self._unfolded(index, span[0], span[1] - span[0])
         return None
 
-    def _unfolded(self, index: int, at: int, length: int) -> tuple[_Piece, int, int]:
-        piece, offset = self._pieces[index], at - self._folded[1][index]
+    def _unfolded(self, index: int, offset: int, length: int) -> _Span:
+        piece = self._pieces[index]
         start, end = original_span(piece.text, offset, offset + length)
         return piece, piece.start + start, piece.start + end
 

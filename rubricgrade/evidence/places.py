@@ -138,7 +138,7 @@ def _places(trajectory: Trajectory, documents: Iterable[Document], sees: Collect
         yield from _step(trajectory, index, step, sees, named=asked or ended)
     for number, document in enumerate(documents, 1):
         section: Section = "world" if document.world else "artifacts"
-        yield Place(one_line(document.path), document.text, section, "", f"file_{number}", document.note)
+        yield Place(_path(document), document.text, section, "", f"file_{number}", document.note)
 
 
 def _step(trajectory: Trajectory, index: int, step: Step, sees: Collection[str], *, named: bool) -> Iterator[Place]:
@@ -172,6 +172,12 @@ def _argument(value: JsonValue) -> str:
     if value and value == value.strip() and value[0] not in '"[{-0123456789' and value not in ("true", "false", "null"):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def _path(document: Document) -> str:
+    """The path as an address, which no file name can pass off as one of a step."""
+    path = one_line(document.path)
+    return f"./{path}" if path.startswith("[") else path
 
 
 def _single(text: str) -> str:

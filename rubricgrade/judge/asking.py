@@ -88,7 +88,7 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
             reply = await ask(request)
         except JudgeError as error:
             spent = error.usage if isinstance(error, AskFailed) else Usage()
-            return Cast(None, cause=cause_of(error), message=str(error), usage=usage + spent, notes=notes)
+            return Cast(None, cause=cause_of(error), message=_failure(error), usage=usage + spent, notes=notes)
         usage += reply.usage
         notes = (*notes, *(note for note in reply.notes if note not in notes))
         if reply.finish in _NO_ANSWER:
@@ -145,11 +145,19 @@ _NO_ANSWER = {
 
 
 def _read(reply: Reply, question: Question, view: View) -> Reading:
+    if reply.finish == "empty":
+        raise Unreadable("it is empty")
     return read_reply(reply.text, question.choices, style=question.style, planted=view.sources.holds)
 
 
 def _said(reply: Reply) -> dict[str, Any]:
     return {"model": reply.model, "reply": visible(reply.text[:_KEPT])}
+
+
+def _failure(error: JudgeError) -> str:
+    if isinstance(error, AskFailed) and error.kind == "too_long":
+        return f"judge input too long: {error}; with a smaller max_characters, long tool results are cut"
+    return str(error)
 
 
 def _cut(reply: Reply, limit: int | None) -> str:

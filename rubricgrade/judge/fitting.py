@@ -32,7 +32,9 @@ def fit(places: Sequence[Place], sizes: Sequence[int], room: int) -> tuple[Place
     excess = sum(sizes) - room
     if excess <= 0:
         return tuple(places)
-    results = [index for index, place in enumerate(places) if place.where.endswith(".result")]
+    results = [
+        index for index, place in enumerate(places) if place.section == "log" and place.where.endswith(".result")
+    ]
     limit = _limit(sorted(sizes[index] for index in results), excess)
     if limit < KEPT:
         least = sum(sizes) - sum(max(sizes[index] - KEPT, 0) for index in results)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from rubricgrade import errors
+from rubricgrade import digest, errors
 from rubricgrade.chat.contract import Chat, Reply, Request
 from rubricgrade.evidence import Document
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import ROOM, Cast, cast_vote, cause_of
-from rubricgrade.judge.memory import Asking, Memory, prompt_hash
+from rubricgrade.judge.memory import Asking, Memory
 from rubricgrade.judge.options import JudgeOptions, Votes
 from rubricgrade.judge.question import Question, make_question
 from rubricgrade.judge.verdict import Judged, concluded, opened
@@ -109,16 +109,17 @@ class Judging:
             view = shared.view
             if view is None:
                 raise shared.fault or errors.JudgeError("the record could not be rendered")
-            question = make_question(self._rubric, criterion, item, view, self._options.style)
+            question = make_question(self._rubric, criterion, settings, view, item=item, style=self._options.style)
             request = self._request(view, question, model or "")
         except errors.RubricgradeError as error:
             return opened(_cause(error), str(error), model)
-        asking = Asking(criterion, item, view, question, request)
+        prompt = digest.of_value([wording.SYSTEM, view.hash, question.text])
+        asking = Asking(criterion, item, view, question, request, prompt)
         if casts := self._memory.recall(asking):
             panel = len(casts)
         else:
             casts, panel = await self._vote(self._options.votes or settings.votes or 1, asking, shared)
-        return concluded(question, view, casts, panel, model=model, prompt=prompt_hash(request))
+        return concluded(question, view, casts, panel, model=model, prompt=prompt)
 
     async def _seen(self, sight: Sight) -> _Shared:
         shared = self._shared[sight]
@@ -170,6 +171,7 @@ class Judging:
         if self._chat is None or not asking.request.model:
             self._memory.miss(asking)
             return Cast(None, cause="no_judge", message=_NOT_RECORDED if self._options.offline else _NO_JUDGE)
+        notes += self._memory.sent(asking)
         ask = partial(self._warmly, shared, self._chat)
         strict = self._options.strict_evidence
         cast = await cast_vote(ask, asking.request, asking.question, asking.view, strict=strict)

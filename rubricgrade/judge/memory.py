@@ -16,19 +16,21 @@ from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.result import Cause
 from rubricgrade.rubric import Criterion, Rubric
+from rubricgrade.store.prompts import Prompts
 from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, read_verdicts
 from rubricgrade.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What all votes on one question have in common."""
+    """What all votes on one question have in common; `prompt` is the hash of the first request's messages."""
 
     criterion: Criterion
     item: str | None
     view: View
     question: Question
     request: Request
+    prompt: str
 
 
 class Memory:
@@ -71,7 +73,7 @@ class Memory:
         if self._cache is None:
             return None, ()
         try:
-            verdict = self._cache.get(self._key(asking.request, vote))
+            verdict = self._cache.get(self._key(asking, vote))
         except StoreError as error:
             return None, (str(error),)
         if verdict is None:
@@ -89,7 +91,7 @@ class Memory:
             "evidence": tuple(RecordedQuote(quote=quote.text, where=quote.where) for quote in cast.quotes),
             "recorded_by": asking.request.model,
             "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "key": self._key(asking.request, vote),
+            "key": self._key(asking, vote),
             "vote": vote,
             "reply": cast.reply,
         }
@@ -99,14 +101,25 @@ class Memory:
             return (str(error),)
         return ()
 
+    def sent(self, asking: Asking) -> tuple[str, ...]:
+        """Keep what a model is being asked, for people to read later. Returns what went wrong, as `keep` does."""
+        if self._cache is None:
+            return ()
+        try:
+            texts = [str(message["content"]) for message in asking.request.messages]
+            Prompts(self._cache.path).keep(asking.prompt, texts)
+        except StoreError as error:
+            return (str(error),)
+        return ()
+
     def miss(self, asking: Asking) -> None:
         """Note that nobody could answer."""
         self._missing.setdefault(asking.question.identity, self._skeleton(asking))
 
-    def _key(self, request: Request, vote: int) -> str:
+    def _key(self, asking: Asking, vote: int) -> str:
         options = self._options
         settings = [options.api_base, options.temperature, options.max_tokens, options.style, dict(options.extra)]
-        return digest.of_value([PROMPT_VERSION, request.model, prompt_hash(request), settings, vote])
+        return digest.of_value([PROMPT_VERSION, asking.request.model, asking.prompt, settings, vote])
 
     def _skeleton(self, asking: Asking) -> Verdict:
         return Verdict(
@@ -141,8 +154,3 @@ class Memory:
             reply=verdict.reply,
             recorded_by=verdict.recorded_by,
         )
-
-
-def prompt_hash(request: Request) -> str:
-    """``sha256:...`` of the messages."""
-    return digest.of_value([[message["role"], message["content"]] for message in request.messages])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from rubricgrade.errors import Fault, InputError
 
 Style = Literal["reasoned", "direct"]
+_MOST_VOTES = 100
 Votes = int | Literal["adaptive"]
 
 
@@ -32,6 +35,9 @@ class JudgeOptions:
         strict_evidence: Whether a quote must stand word for word; else ``near`` will do.
         max_characters: Of one prompt; a longer record is cut, and says so. About four make a token.
         extra: Passed to the provider as it is.
+
+    Raises:
+        InputError: A setting can't be used.
     """
 
     model: str | None = None
@@ -51,6 +57,22 @@ class JudgeOptions:
     max_characters: int = 400_000
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __post_init__(self) -> None:
+        faults = [
+            Fault(f"{name} must be {wanted}, not {getattr(self, name)!r}")
+            for name, wanted, right in (
+                ("votes", "a number from 1 to 100 or 'adaptive'", _is_votes(self.votes)),
+                ("style", "'reasoned' or 'direct'", self.style in get_args(Style)),
+                ("max_characters", "more than 0", self.max_characters > 0),
+                ("timeout", "more than 0 seconds", self.timeout > 0),
+                ("concurrency", "at least 1", self.concurrency > 0),
+                ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),
+            )
+            if not right
+        ]
+        if faults:
+            raise InputError(faults)
+
     def identity(self) -> dict[str, Any]:
         """All that can change a verdict, as JSON: not the key, limits of time and cost, or places of files."""
         return {
@@ -64,3 +86,7 @@ class JudgeOptions:
             "max_characters": self.max_characters,
             "extra": dict(self.extra),
         }
+
+
+def _is_votes(votes: object) -> bool:
+    return votes in (None, "adaptive") or (type(votes) is int and 1 <= votes <= _MOST_VOTES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from jinja2 import StrictUndefined, TemplateError
@@ -96,20 +96,22 @@ class Question:
         return self.denies if answer == self.highest else not self.absence
 
 
-def make_question(rubric: Rubric, criterion: Criterion, item: str | None, view: View, style: Style) -> Question:
+def make_question(
+    rubric: Rubric, criterion: Criterion, settings: Judge, view: View, *, item: str | None, style: Style
+) -> Question:
     """Word a criterion.
 
     Args:
         rubric: Gives variables, sealed reference files and defaults.
         criterion: A judged one.
-        item: Of a `for_each`; it may come from the agent's work, so it is data.
+        settings: Its own, completed by the rubric's defaults.
         view: What the judge sees of the episode.
+        item: Of a `for_each`; it may come from the agent's work, so it is data.
         style: ``reasoned`` or ``direct``.
 
     Raises:
         JudgeError: The author's prompt can't be rendered or a reference file is no text: the grader's fault.
     """
-    settings = (criterion.judge or Judge()).over(rubric.judge)
     named = None if item is None else one_line(item, 2000)
     filled = _Filled(
         description=fill(criterion.description, rubric.vars, named),
@@ -134,7 +136,7 @@ def make_question(rubric: Rubric, criterion: Criterion, item: str | None, view: 
         "files": {path: digest.of_bytes(rubric.sealed[path]) for path in filled.files},
         "examples": filled.examples,
         "item": item if item is None else digest.of_bytes(item.encode(errors="surrogatepass")),
-        "sees": asdict(view.sight),
+        "sees": view.sight.identity,
         "documents": view.documents,
         "trajectory": view.trajectory,
     }

@@ -44,6 +44,11 @@ class Sight:
     render: str = "text"
     chosen: bool = False
 
+    @property
+    def identity(self) -> list[object]:
+        """Its part of a question's identity."""
+        return [self.sees, self.artifacts, self.world, self.render]
+
     def globs(self, section: _FileSection) -> tuple[str, ...]:
         """Which files a section shows."""
         return self.artifacts if section == "artifacts" else self.world
@@ -106,7 +111,7 @@ def make_view(trajectory: Trajectory, sight: Sight, documents: Sequence[Document
         JudgeError: It does not fit.
     """
     chosen = select(trajectory, documents, sight.sees)
-    bodies = {place.name: _body(place) for place in chosen}
+    bodies = {place.name: margined(place.text) for place in chosen}
     places = fit(chosen, [len(bodies[place.name]) + len(place.name) for place in chosen], room)
     rendered = {
         "task": "\n".join(_task(trajectory, sight, places, bodies)),
@@ -123,7 +128,7 @@ def make_view(trajectory: Trajectory, sight: Sight, documents: Sequence[Document
         parts={name: len(text) for name, text in rendered.items()},
         left_out=(*cuts, *lacks, *_by_choice(trajectory, sight)),
         incomplete=bool(cuts or lacks),
-        suspicions=suspicions(places),
+        suspicions=suspicions({each.name: f"{each.where}\n{bodies[each.name]}" for each in places if _suspect(each)}),
         documents=tuple((one_line(each.path), each.digest or _hash(each.text)) for each in documents),
         sight=sight,
         trajectory=trajectory.hash,
@@ -205,8 +210,9 @@ def _entry(place: Place, bodies: dict[str, str]) -> str:
     return f"{heading}\n{head}\n(CUT HERE: {_cut_words(place)})\n{tail}"
 
 
-def _body(place: Place) -> str:
-    return margined(place.text)
+def _suspect(place: Place) -> bool:
+    """Whether the agent could have written it."""
+    return place.section != "task" and place.about not in ("system", "user")
 
 
 def _cut_words(place: Place) -> str:
@@ -238,8 +244,6 @@ def _by_choice(trajectory: Trajectory, sight: Sight) -> Iterator[str]:
     if "reasoning" in hidden and not any(step.reasoning for step in trajectory.steps):
         hidden.remove("reasoning")
     yield from (f"{part}: not among what this criterion sees" for part in hidden)
-    if not sight.chosen:
-        yield "diff: not recorded with this trajectory"
     pictures = [
         f"[{index}]" for index, step in enumerate(trajectory.steps) if any(isinstance(p, Image) for p in step.content)
     ]

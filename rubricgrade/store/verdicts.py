@@ -11,10 +11,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -127,7 +128,9 @@ class VerdictCache:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path if path is not None else default_cache()
         self._lock = threading.Lock()
-        self._database: tuple[int, sqlite3.Connection] | None = None
+        self._process = os.getpid()
+        self._database: sqlite3.Connection | None = None
+        self._inherited: list[sqlite3.Connection | None] = []
 
     @classmethod
     def of(cls, cache: Path | Literal[False] | None) -> Self | None:
@@ -205,9 +208,10 @@ class VerdictCache:
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed."""
+        self._after_fork()
         with self._lock:
-            if self._database is not None and self._database[0] == os.getpid():
-                self._database[1].close()
+            if self._database is not None:
+                self._database.close()
             self._database = None
 
     def _verdict(self, line: str) -> Verdict:
@@ -223,22 +227,41 @@ class VerdictCache:
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:
+        self._after_fork()
         with self._lock:
             try:
-                if self._database is None or self._database[0] != os.getpid():
-                    self._database = os.getpid(), self._connect()
-                with self._database[1]:
-                    yield self._database[1]
+                if self._database is None:
+                    self._database = self._connect()
+                with self._database:
+                    yield self._database
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(f"verdict cache {self.path}: {error}") from error
 
+    def _after_fork(self) -> None:
+        """In a new process: a lock that nobody holds, and a connection of its own. The parent's must not be closed."""
+        if self._process != os.getpid():
+            self._inherited.append(self._database)
+            self._process, self._lock, self._database = os.getpid(), threading.Lock(), None
+
     def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.path.exists():
+            self._create()
         database = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
-        database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=NORMAL")
         database.execute(_TABLE)
         return database
+
+    def _create(self) -> None:
+        """Make the file whole under another name: SQLite does not wait while a file is turned to WAL by somebody."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with TemporaryDirectory(dir=self.path.parent, prefix=".new-") as folder:
+            part = Path(folder) / self.path.name
+            database = sqlite3.connect(part)
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute(_TABLE)
+            database.close()
+            with suppress(FileExistsError):
+                self.path.hardlink_to(part)
 
 
 def read_verdicts(path: Path) -> tuple[Verdict, ...]:

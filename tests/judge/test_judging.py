@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rubricgrade import errors
 from rubricgrade.chat.contract import AskFailed, Reply, Request
@@ -174,6 +176,20 @@ class TestFaults:
         judging = Judging(trajectory(), asked, JudgeOptions(model="m"), chat=Scripted([NO]), documents=failing)
         judged = asyncio.run(judging.decide(asked.tops[0]))
         assert (judged.verdict, judged.value, judged.cause) == ("error", None, cause)
+
+    def test_a_window_that_is_too_small_says_what_helps(self) -> None:
+        judged, _ = ask_once([AskFailed("8,000 of 4,096 tokens", "too_long")])
+        assert (judged.value, judged.cause) == (None, "judge_failed")
+        assert "max_characters" in judged.message
+
+    @given(
+        st.text() | st.sampled_from([YES, NO, DOUBT]),
+        st.sampled_from(["stop", "length", "refused", "filtered", "empty"]),
+    )
+    def test_a_value_or_a_cause_and_never_both(self, text: str, finish: Any) -> None:
+        judged, _ = ask_once(reply(text, finish))
+        assert (judged.value is None) is (judged.cause is not None)
+        assert judged.value is None or (finish == "stop" and '"answer"' in text)
 
     def test_a_bug_is_not_a_verdict(self) -> None:
         def broken(request: Request) -> str:
@@ -470,3 +486,19 @@ class TestRecorded:
         assert cache.export(tmp_path / "v.jsonl") == 1
         judged, chat = ask_once(NO, verdicts=(tmp_path / "v.jsonl",), offline=True, model=None)
         assert (judged.verdict, judged.record.recorded_by, chat.asked) == ("met", "acme/judge-7", [])
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"votes": 0}, {"votes": True}, {"votes": 2.5}, {"votes": "many"}, {"style": "chatty"}, {"max_characters": 0},
+         {"timeout": 0}, {"concurrency": 0}, {"max_tokens": 0}],
+    )  # fmt: skip
+    def test_what_cannot_be_used_is_said_at_once(self, wrong: dict[str, Any]) -> None:
+        with pytest.raises(errors.InputError, match=next(iter(wrong))):
+            JudgeOptions(**wrong)
+
+    def test_the_key_is_never_printed_or_part_of_the_identity(self) -> None:
+        options = JudgeOptions(model="m", api_key="sk-secret")
+        assert "sk-secret" not in repr(options)
+        assert "sk-secret" not in str(options.identity())

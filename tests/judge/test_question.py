@@ -32,7 +32,7 @@ def question(
     criterion = judged.tops[0]
     settings = (criterion.judge or Judge()).over(judged.judge)
     view = make_view(episode, sight_of(settings, episode), documents, 100_000)
-    return make_question(judged, criterion, item, view, style)
+    return make_question(judged, criterion, settings, view, item=item, style=style)
 
 
 def judged(**settings: Any) -> Rubric:

@@ -1,0 +1,1 @@
+"""How the stored episodes of the examples were made: scripted agents, played against real tools."""

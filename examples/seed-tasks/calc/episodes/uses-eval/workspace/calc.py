@@ -1,0 +1,2 @@
+def evaluate(expr):
+    return eval(expr, {"__builtins__": {}}, {})

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rubricgrade.errors import InputError, StoreError
+from rubricgrade.store.verdicts import (
+    RecordedQuote,
+    Verdict,
+    VerdictCache,
+    default_cache,
+    read_verdicts,
+    write_verdicts,
+)
+
+
+def verdict(number: int = 0, **fields: Any) -> Verdict:
+    made = Verdict(
+        question=f"sha256:q{number}",
+        criterion=f"c{number}",
+        answer="yes",
+        evidence=(RecordedQuote(quote="“quoted”\n", where="[1].text"),),
+        recorded_by="acme/judge",
+        key=f"sha256:k{number}",
+    )
+    return made.model_copy(update=fields)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VerdictCache:
+    return VerdictCache(tmp_path / "below" / "verdicts.sqlite")
+
+
+def put_many(path: Path, start: int, count: int) -> None:
+    cache = VerdictCache(path)
+    for number in range(start, start + count):
+        cache.put(verdict(number))
+
+
+def put_one(files: list[Path], number: int, start: Any) -> None:
+    for file in files:
+        start.wait()
+        VerdictCache(file).put(verdict(number))
+
+
+class TestCache:
+    def test_what_is_kept_comes_back(self, cache: VerdictCache) -> None:
+        assert cache.get("sha256:k0") is None
+        cache.put(verdict())
+        assert cache.get("sha256:k0") == verdict()
+        assert VerdictCache(cache.path).get("sha256:k0") == verdict()
+
+    def test_the_first_answer_stays(self, cache: VerdictCache) -> None:
+        cache.put(verdict())
+        cache.put(verdict(answer="no"))
+        found = cache.get("sha256:k0")
+        assert found is not None
+        assert found.answer == "yes"
+
+    def test_info_and_clear(self, cache: VerdictCache) -> None:
+        for number in range(3):
+            cache.put(verdict(number, recorded_by="a" if number else "b"))
+        info = cache.info()
+        assert (info.entries, dict(info.models)) == (3, {"a": 2, "b": 1})
+        assert info.bytes > 0
+        assert cache.clear() == 3
+        assert cache.info().entries == 0
+
+    def test_export_and_load(self, cache: VerdictCache, tmp_path: Path) -> None:
+        for number in (2, 0, 1):
+            cache.put(verdict(number))
+        assert cache.export(tmp_path / "v.jsonl") == 3
+        first = (tmp_path / "v.jsonl").read_bytes()
+        other = VerdictCache(tmp_path / "other.sqlite")
+        assert other.load(tmp_path / "v.jsonl") == 3
+        assert other.load(tmp_path / "v.jsonl") == 3
+        assert other.get("sha256:k2") == verdict(2)
+        other.export(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == first
+
+    def test_lines_by_hand_are_no_cache_entries(self, cache: VerdictCache, tmp_path: Path) -> None:
+        write_verdicts(tmp_path / "v.jsonl", [verdict(key=None, recorded_by="hand: Ada"), verdict(1)])
+        assert cache.load(tmp_path / "v.jsonl") == 1
+
+    def test_it_opens_again_after_closing(self, cache: VerdictCache) -> None:
+        cache.put(verdict())
+        cache.close()
+        assert cache.get("sha256:k0") == verdict()
+
+    def test_several_threads(self, cache: VerdictCache) -> None:
+        threads = [threading.Thread(target=put_all, args=(cache, start)) for start in (0, 10, 20, 30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert cache.info().entries == 40
+
+    @pytest.mark.parametrize("method", ["spawn", "fork"])
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")  # forking is what is tested
+    def test_several_processes(self, cache: VerdictCache, method: str) -> None:
+        cache.put(verdict(999))
+        context: Any = multiprocessing.get_context(method)
+        workers = [context.Process(target=put_many, args=(cache.path, start, 25)) for start in (0, 10, 40)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0, 0, 0]
+        assert cache.info().entries == 61
+
+    def test_several_processes_that_find_no_file(self, tmp_path: Path) -> None:
+        context: Any = multiprocessing.get_context("spawn")
+        start = context.Barrier(4)
+        files = [tmp_path / str(number) / "v.sqlite" for number in range(10)]
+        workers = [context.Process(target=put_one, args=(files, number, start)) for number in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0] * 4
+        assert [VerdictCache(file).info().entries for file in files] == [4] * 10
+        assert {path.name.split("-")[0] for file in files for path in file.parent.iterdir()} <= {"v.sqlite"}
+
+    def test_an_empty_file_is_an_empty_cache(self, tmp_path: Path) -> None:
+        (tmp_path / "v.sqlite").touch()
+        assert VerdictCache(tmp_path / "v.sqlite").get("k") is None
+
+    def test_a_file_that_is_no_database(self, tmp_path: Path) -> None:
+        file = tmp_path / "v.sqlite"
+        file.write_bytes(b"not a database" * 100)
+        with pytest.raises(StoreError, match="verdict cache"):
+            VerdictCache(file).get("k")
+
+    def test_an_entry_that_is_no_verdict(self, cache: VerdictCache) -> None:
+        import sqlite3
+
+        cache.put(verdict())
+        database = sqlite3.connect(cache.path)
+        with database:
+            database.execute("""UPDATE verdicts SET line = '{"answer": "yes"}'""")
+        database.close()
+        with pytest.raises(StoreError, match="no verdict"):
+            cache.get("sha256:k0")
+
+    def test_a_folder_that_cannot_be(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError):
+            VerdictCache(tmp_path / "file" / "v.sqlite").put(verdict())
+
+    def test_options(self, tmp_path: Path) -> None:
+        assert VerdictCache.of(False) is None
+        given = VerdictCache.of(tmp_path / "v")
+        assert given is not None
+        assert given.path == tmp_path / "v"
+
+
+def put_all(cache: VerdictCache, start: int) -> None:
+    for number in range(start, start + 10):
+        cache.put(verdict(number))
+
+
+class TestWhere:
+    def test_the_users_cache_folder(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert default_cache() == tmp_path / "rubricgrade" / "verdicts.sqlite"
+        assert VerdictCache().path == default_cache()
+
+    def test_never_a_relative_one(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert default_cache() == tmp_path / ".cache" / "rubricgrade" / "verdicts.sqlite"
+
+    def test_only_the_user_can_read_it(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        VerdictCache().put(verdict())
+        assert (tmp_path / "rubricgrade").stat().st_mode & 0o077 == 0
+
+
+class TestFiles:
+    def test_a_line_says_little(self) -> None:
+        assert json.loads(verdict(key=None, evidence=()).to_line()) == {
+            "schema": "rubricgrade.verdict/1",
+            "question": "sha256:q0",
+            "criterion": "c0",
+            "answer": "yes",
+            "recorded_by": "acme/judge",
+        }
+
+    def test_a_skeleton_shows_what_to_fill_in(self) -> None:
+        line = json.loads(Verdict(question="sha256:q", criterion="c", asked="names the total").to_line())
+        assert line == {
+            "schema": "rubricgrade.verdict/1", "question": "sha256:q", "criterion": "c", "asked": "names the total",
+            "answer": None, "reasoning": "", "evidence": [], "recorded_by": "",
+        }  # fmt: skip
+
+    @given(
+        st.builds(
+            Verdict,
+            question=st.text(),
+            answer=st.none() | st.text(),
+            reasoning=st.text(),
+            recorded_by=st.text(min_size=1),
+        )
+    )
+    def test_they_come_back_equal(self, given_verdict: Verdict) -> None:
+        assert Verdict.model_validate_json(given_verdict.to_line()) == given_verdict
+
+    def test_every_bad_line_is_named(self, tmp_path: Path) -> None:
+        file = tmp_path / "v.jsonl"
+        lines = [
+            verdict().to_line(), "\n", "{not json\n", '{"question": "q", "anwser": "yes"}\n', '{"answer": "yes"}\n',
+            '{"question": "q", "answer": "yes"}\n', '{"question": "q", "answer": true, "recorded_by": "x"}\n',
+            '{"question": "q", "schema": "rubricgrade.verdict/9"}\n',
+        ]  # fmt: skip
+        file.write_text("".join(lines), encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            read_verdicts(file)
+        assert [fault.line for fault in caught.value.faults] == [3, 4, 5, 6, 7, 8]
+        assert all(fault.file == str(file) for fault in caught.value.faults)
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="can't read"):
+            read_verdicts(tmp_path / "none.jsonl")
+
+    def test_a_changed_file_is_read_again(self, tmp_path: Path) -> None:
+        file = tmp_path / "v.jsonl"
+        write_verdicts(file, [verdict()])
+        assert len(read_verdicts(file)) == 1
+        write_verdicts(file, [verdict(), verdict(1)])
+        assert len(read_verdicts(file)) == 2
+
+    def test_nothing_is_left_of_a_write_that_fails(self, tmp_path: Path) -> None:
+        (tmp_path / "v.jsonl").mkdir()
+        with pytest.raises(StoreError):
+            write_verdicts(tmp_path / "v.jsonl", [verdict()])
+        assert [path.name for path in tmp_path.iterdir()] == ["v.jsonl"]
