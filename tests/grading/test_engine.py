@@ -14,7 +14,7 @@ import pytest
 from rubricgrade import JudgeOptions, agrade, agrade_all, grade, grade_all, load_rubric, load_trajectory
 from rubricgrade.errors import RubricError, SandboxUnavailable, StoreError
 from rubricgrade.result import Grade
-from rubricgrade.sandbox import Sandbox, Template
+from rubricgrade.sandbox import BubblewrapProvider, Sandbox, Template
 from rubricgrade.store.grades import grade_files, latest_grade, read_grade
 from tests.chat.scripted import ScriptedServer, error
 from tests.grading.episodes import episode, judge_by, rubric, said
@@ -117,9 +117,7 @@ def test_a_fault_of_the_judge_opens_its_criterion_and_no_other(
 
 def test_without_a_judge_the_score_is_an_interval(tmp_path: Path) -> None:
     code = {"id": "code", "description": "has a report", "points": 5, "check": {"exists": "report.txt"}}
-    made = grade(
-        episode(tmp_path / "e", {"report.txt": "x"}), rubric(tmp_path / "r", {"criteria": [code, *JUDGED]})
-    )
+    made = grade(episode(tmp_path / "e", {"report.txt": "x"}), rubric(tmp_path / "r", {"criteria": [code, *JUDGED]}))
     assert (made.status, made.cause, made.bounds) == ("ungraded", "no_judge", (0.3, 1.0))
     assert made.criteria[0].earned == 5.0
 
@@ -137,9 +135,7 @@ def test_what_the_agent_breaks_counts_as_the_worst_for_every_sign(tmp_path: Path
         },
         {"id": "base", "description": "there", "points": 4, "check": {"exists": "out.json"}},
     ]
-    made = grade(
-        episode(tmp_path / "e", {"out.json": b'{"n": \xff'}), rubric(tmp_path / "r", {"criteria": criteria})
-    )
+    made = grade(episode(tmp_path / "e", {"out.json": b'{"n": \xff'}), rubric(tmp_path / "r", {"criteria": criteria}))
     assert [item.value for item in made.criteria] == [0.0, 1.0, 1.0, 1.0]
     assert made.criteria[0].fault == "agent"
     assert (made.status, made.score) == ("graded", 0.2)
@@ -190,19 +186,9 @@ def test_what_applies_is_decided_by_the_task_alone(tmp_path: Path) -> None:
     assert grade(episode(tmp_path / "f", {}), nothing).cause == "nothing_applicable"
 
 
-class NoSandbox:
-    name = "none"
-
+class NoSandbox(BubblewrapProvider):
     async def open(self, template: Template, *, label: str = "") -> Sandbox:
         raise SandboxUnavailable("this host has none")
-
-    async def reap(self, label: str | None = None, older_than: float = 0) -> int:
-        return 0
-
-    def __getattr__(self, name: str) -> Any:
-        from rubricgrade.sandbox import default_provider
-
-        return getattr(default_provider(), name)
 
 
 def test_no_sandbox_is_the_graders_fault(tmp_path: Path) -> None:

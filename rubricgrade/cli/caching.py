@@ -1,0 +1,68 @@
+"""`rubricgrade cache`: look at the verdict cache, take verdicts out of it and into it, empty it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rubricgrade.cli.output import print_json
+
+if TYPE_CHECKING:
+    from rubricgrade.store.verdicts import VerdictCache
+
+app = typer.Typer(help="The verdict cache: what judges have decided.", no_args_is_help=True, rich_markup_mode=None)
+
+File = Annotated[
+    Path | None, typer.Option("--cache", metavar="FILE", envvar="RUBRICGRADE_CACHE", help="Default: the user's own.")
+]
+
+
+def _cache(file: Path | None) -> VerdictCache:
+    from rubricgrade.store.verdicts import VerdictCache
+
+    return VerdictCache(file)
+
+
+@app.command()
+def info(
+    cache: File = None, json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
+) -> None:
+    """Say where it is and what it holds."""
+    found = _cache(cache).info()
+    facts: dict[str, Any] = {"file": str(found.path), "entries": found.entries, "bytes": found.bytes}
+    if json:
+        print_json({"schema": "rubricgrade.cache/1", **facts, "models": dict(found.models)})
+        return
+    typer.echo(f"{found.path}: {found.entries} verdicts, {found.bytes} bytes")
+    for model, entries in found.models.items():
+        typer.echo(f"  {model}: {entries}")
+
+
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSONL file to write; usable with --verdicts.")],
+    cache: File = None,
+) -> None:
+    """Write all verdicts to a file, in a fixed order, so that it can be committed."""
+    typer.echo(f"{_cache(cache).export(file)} verdicts written to {file}")
+
+
+@app.command(name="import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSONL file that `export` wrote.")],
+    cache: File = None,
+) -> None:
+    """Take verdicts in."""
+    typer.echo(f"{_cache(cache).load(file)} verdicts taken from {file}")
+
+
+@app.command()
+def clear(cache: File = None) -> None:
+    """Forget every verdict, and every prompt that was kept with them."""
+    from rubricgrade.store.prompts import Prompts
+
+    store = _cache(cache)
+    Prompts(store.path).clear()
+    typer.echo(f"{store.clear()} verdicts forgotten")

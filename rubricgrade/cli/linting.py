@@ -1,0 +1,120 @@
+"""`rubricgrade lint`: every fault of rubric files with its place, for people, programs and GitHub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rubricgrade.cli.output import note, print_json
+from rubricgrade.errors import Fault, RubricError
+from rubricgrade.report.exits import Exit
+from rubricgrade.report.numbers import count
+
+
+class Format(StrEnum):
+    """How findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+
+
+def lint(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Rubric files, or folders to search.")],
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="Default: text; github where GITHUB_ACTIONS is set.", show_default=False),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count too (exit code 1).")] = False,
+) -> None:
+    """Check rubrics without running anything. Exit code 2 for errors, 1 for warnings with --strict."""
+    from rubricgrade.loading import check_rubric
+
+    files = rubric_files(paths)
+    findings = [finding for file in files for finding in check_rubric(file)]
+    errors = [finding for finding in findings if not is_warning(finding)]
+    if format_ is None:
+        format_ = Format.GITHUB if os.environ.get("GITHUB_ACTIONS") == "true" else Format.TEXT
+    if format_ is Format.JSON:
+        print_json({"schema": "rubricgrade.lint/1", "files": len(files), "findings": _as_json(findings)})
+    for finding in findings if format_ is not Format.JSON else ():
+        typer.echo(_as_command(finding) if format_ is Format.GITHUB else _as_text(finding))
+    warnings = len(findings) - len(errors)
+    note(f"{count(len(files), 'rubric')}: {count(len(errors), 'error')}, {count(warnings, 'warning')}")
+    if errors:
+        raise typer.Exit(Exit.BAD_INPUT)
+    if warnings and strict:
+        raise typer.Exit(Exit.BELOW)
+
+
+def rubric_files(paths: Sequence[Path]) -> list[Path]:
+    """The files to lint: those named, and every ``rubric.yaml`` and ``*.rubric.yaml`` below the folders named.
+
+    Raises:
+        RubricError: A path does not exist, or a folder has no rubric in it.
+    """
+    files: list[Path] = []
+    faults: list[Fault] = []
+    for path in paths:
+        if path.is_dir():
+            found = sorted({*path.rglob("rubric.yaml"), *path.rglob("*.rubric.yaml")})
+            files += found
+            if not found:
+                faults.append(Fault("no rubric.yaml and no *.rubric.yaml in this folder", file=str(path)))
+        elif path.exists():
+            files.append(path)
+        else:
+            faults.append(Fault("no such file or folder", file=str(path)))
+    if faults:
+        raise RubricError(faults)
+    return list(dict.fromkeys(files))
+
+
+def is_warning(finding: Fault) -> bool:
+    """RG0xx are errors, everything above is a warning."""
+    return not finding.code.startswith("RG0")
+
+
+def _level(finding: Fault) -> str:
+    return "warning" if is_warning(finding) else "error"
+
+
+def _as_text(finding: Fault) -> str:
+    from rubricgrade.report.visible import visible
+
+    place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part)
+    return visible(f"{place}: {_level(finding)} {finding.code}: {finding.message}")
+
+
+def _as_json(findings: Sequence[Fault]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": finding.file,
+            "line": finding.line,
+            "column": finding.column,
+            "code": finding.code,
+            "level": _level(finding),
+            "message": finding.message,
+        }
+        for finding in findings
+    ]
+
+
+def _as_command(finding: Fault) -> str:
+    """A GitHub workflow command. Its syntax characters are escaped, so that no text can start another command."""
+    from rubricgrade.report.visible import visible
+
+    place = {"file": finding.file, "line": finding.line, "col": finding.column, "title": finding.code}
+    properties = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in place.items() if value)
+    return f"::{_level(finding)} {properties}::{_escaped(visible(finding.message, lines=True))}"
+
+
+def _escaped(text: str, also: str = "") -> str:
+    for character in "%\r\n" + also:
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text

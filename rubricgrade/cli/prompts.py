@@ -1,0 +1,41 @@
+"""What a judge was sent for one criterion, word for word, from the store that keeps prompts by their hash."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rubricgrade.errors import Fault, InputError
+from rubricgrade.report.visible import visible
+from rubricgrade.result import CriterionResult, ItemResult
+from rubricgrade.store.prompts import Prompts
+from rubricgrade.store.verdicts import default_cache
+
+
+def print_prompts(item: ItemResult, cache: Path | None) -> None:
+    """Print the prompt of a judged criterion; of each item, if it was asked one question per item.
+
+    Args:
+        item: From a grade.
+        cache: The verdict cache's file; None for the user's own.
+
+    Raises:
+        InputError: No judge was asked about it, or the prompt is not in the cache.
+    """
+    hashes = list(dict.fromkeys(_hashes(item)))
+    if not hashes:
+        raise InputError(f"no judge was asked about {item.id!r}")
+    store = Prompts(cache or default_cache())
+    for digest in hashes:
+        texts = store.find(digest)
+        if texts is None:
+            raise InputError(Fault(f"the prompt {digest} is not kept here", str(store.folder)))
+        for place, text in enumerate(texts, 1):
+            sys.stdout.write(f"[message {place} of {len(texts)}]\n{visible(text, lines=True)}\n")
+
+
+def _hashes(item: ItemResult) -> list[str]:
+    if not isinstance(item, CriterionResult):
+        return []
+    own = [item.judge.prompt] if item.judge is not None and item.judge.prompt else []
+    return own + [digest for part in item.parts for digest in _hashes(part)]

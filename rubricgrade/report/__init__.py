@@ -1,0 +1,1 @@
+"""Grades for people: what happened in one line, a summary of many, and one whole grade with its evidence."""
