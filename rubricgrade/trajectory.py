@@ -7,6 +7,7 @@ tool step is the *result* of one. An *address* names a place for evidence: ``[12
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -55,6 +56,11 @@ def _folder_name(name: str) -> str:
     return name
 
 
+def _base64(data: str) -> str:
+    base64.b64decode(data, validate=True)
+    return data
+
+
 CleanText = Annotated[str, AfterValidator(clean_text)]
 CleanValue = Annotated[JsonValue, AfterValidator(clean_value)]
 CleanObject = Annotated[dict[str, JsonValue], AfterValidator(_clean_object)]
@@ -78,17 +84,17 @@ class Image(Value):
 
     Attributes:
         media_type: Such as ``image/png``.
-        sha256: Of its bytes; empty when only a URL is known.
+        sha256: Of its bytes, 64 hex digits; empty when only a URL is known.
         size: Bytes; 0 when unknown.
-        data: Base64; empty when only a URL is known.
+        data: Base64 of its bytes; empty when only a URL is known.
         url: Where it was, if it was not inline. Never fetched.
     """
 
     type: Literal["image"] = "image"
     media_type: CleanText = "image/*"
-    sha256: str = ""
+    sha256: str = Field(default="", pattern="^([0-9a-f]{64})?$")
     size: int = Field(default=0, ge=0)
-    data: str = ""
+    data: Annotated[str, AfterValidator(_base64)] = ""
     url: CleanText = ""
 
     @property
@@ -141,7 +147,7 @@ class Step(Value):
         role: Who wrote it.
         content: Parts in order; empty for null content.
         reasoning: The agent's private reasoning, apart from what it said.
-        calls: Tool calls of an assistant step; parallel ones stand in one step.
+        calls: Tool calls; parallel ones stand in one step. Those of an assistant step, in some formats also a user's.
         answers: For a tool step: (step, call) of the call that it answers, both as in addresses; None if unknown.
         tool: For a tool step: the tool's name, if known.
         failed: For a tool step: whether the source marked it as an error.
@@ -161,6 +167,12 @@ class Step(Value):
     usage: Usage | None = None
     extra: CleanObject = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _tools_make_no_calls(self) -> Self:
+        if self.calls and self.role == "tool":
+            raise ValueError("calls: a tool step makes none")
+        return self
+
     @property
     def text(self) -> str:
         """All of its text; images and unknown parts as placeholders."""
@@ -178,7 +190,7 @@ class Warning(Value):  # noqa: A001 - the field's word for it; never used as the
 
     place: CleanText
     message: CleanText
-    code: str = ""
+    code: CleanText = ""
 
 
 class Template(Value):

@@ -5,7 +5,7 @@ reply = await connect(options).ask(Request("openai/gpt-5-mini", ({"role": "user"
 
 from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.connecting import Options, connect, preload
-from rubricgrade.chat.contract import AskFailed, Chat, Finish, Kind, Reply, Request
+from rubricgrade.chat.contract import AskFailed, Chat, Finish, Kind, Reply, Request, ToolCall
 from rubricgrade.chat.retrying import Retry
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Reply",
     "Request",
     "Retry",
+    "ToolCall",
     "connect",
     "preload",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from rubricgrade.chat.contract import AskFailed
 
 
@@ -19,6 +21,7 @@ class Budget:
         self.spent = 0.0
         self.calls = 0
         self._pending = 0.0
+        self._lock = threading.Lock()
 
     def reserve(self, model: str, estimate: float | None) -> float:
         """Set aside what the next attempt is expected to cost; give it back with `settle`.
@@ -41,19 +44,22 @@ class Budget:
                 " no cap.",
                 "budget",
             )
-        expected = max(estimate, self.spent / self.calls if self.calls else 0.0)
-        # Sums of floats: an exact fit must not fail by a rounding error.
-        if self.spent + self._pending + expected > self.limit * (1 + 1e-9):
-            raise AskFailed(
-                f"{model}: the cost cap of ${self.limit:g} is reached: ${self.spent:.4f} spent, ${self._pending:.4f}"
-                f" under way, and the next call is expected to cost ${expected:.4f}. Raise the cap to go on.",
-                "budget",
-            )
-        self._pending += expected
+        with self._lock:
+            expected = max(estimate, self.spent / self.calls if self.calls else 0.0)
+            # Sums of floats: an exact fit must not fail by a rounding error.
+            if self.spent + self._pending + expected > self.limit * (1 + 1e-9):
+                raise AskFailed(
+                    f"{model}: the cost cap of ${self.limit:g} is reached: ${self.spent:.4f} spent,"
+                    f" ${self._pending:.4f} under way, and the next call is expected to cost ${expected:.4f}."
+                    " Raise the cap to go on.",
+                    "budget",
+                )
+            self._pending += expected
         return expected
 
     def settle(self, reserved: float, cost: float | None) -> None:
         """Replace what was set aside by what the attempt did cost (None: not known)."""
-        self._pending = max(0.0, self._pending - reserved)
-        self.spent += reserved if cost is None else cost
-        self.calls += cost != 0
+        with self._lock:
+            self._pending = max(0.0, self._pending - reserved)
+            self.spent += reserved if cost is None else cost
+            self.calls += cost != 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.contract import AskFailed, Kind, Reply, Request
@@ -33,6 +33,8 @@ _REMEDIES: dict[Kind, str] = {
     "unreadable": "Check that what answers at the API base is a model.",
 }
 _CHARACTERS_PER_TOKEN = 4
+_IMAGE = 6000
+"""Characters that cost as much as an image does."""
 _EXPECTED_OUTPUT = 500
 """Tokens that a reply is expected to have before any was seen."""
 
@@ -120,17 +122,27 @@ class Caller:
 
     async def _adapted(self, request: Request, tally: _Tally) -> Reply:
         """One attempt, made again at once without a part that turns out to be refused."""
+        left_out = set(self._left_out)
         while True:
-            left_out = frozenset(self._left_out)
             try:
                 answer = await self._attempt(request, left_out, tally)
             except Fault as fault:
                 if fault.refuses is None or fault.refuses in left_out or not _has(request, fault.refuses):
                     raise
-                self._left_out.add(fault.refuses)
+                left_out.add(fault.refuses)
                 continue
+            # Remembered only now: an error text may name a part that was not at fault.
+            self._left_out |= left_out
             notes = tuple(note for part, note in _LEFT_OUT.items() if part in left_out and _has(request, part))
-            return Reply(answer.text, answer.finish, answer.model or self.model, tally.usage, answer.reasoning, notes)
+            return Reply(
+                answer.text,
+                answer.finish,
+                answer.model or self.model,
+                tally.usage,
+                answer.reasoning,
+                notes,
+                answer.calls,
+            )
 
     async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
         async with slots_of(self.place).slot(self.limit, self.per_minute):
@@ -156,7 +168,7 @@ class Caller:
     def _estimate(self, request: Request) -> float | None:
         if self.price is None:
             return None
-        characters = sum(len(str(message.get("content", ""))) for message in request.messages)
+        characters = sum(_size(message.get("content")) for message in request.messages)
         output = min(request.max_tokens or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
         return self.price.cost(Tokens(input=characters // _CHARACTERS_PER_TOKEN, output=output))
 
@@ -165,6 +177,14 @@ class Caller:
         return (
             f"{self.model} at {self.route.shown_base}: {fault.detail}{tries}. {_REMEDIES.get(fault.kind, '')}".strip()
         )
+
+
+def _size(content: Any) -> int:
+    """Characters of a message, an image counted as so many."""
+    if not isinstance(content, list):
+        return len(str(content or ""))
+    parts = cast("list[dict[str, Any]]", content)
+    return sum(len(str(part["text"])) if "text" in part else _IMAGE for part in parts)
 
 
 def _has(request: Request, part: Part) -> bool:

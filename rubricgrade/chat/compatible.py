@@ -36,7 +36,8 @@ class Compatible:
         headers: Sent besides.
         extra: Fields of every request's body, as the caller wants them.
         proxy: URL of the proxy that leads there; None goes straight.
-        official: Whether the model is OpenAI's own, so that OpenAI's newest fields are understood.
+        official: Whether this is OpenAI itself, where ``max_tokens`` has a new name.
+        cache_keys: Whether the model takes ``prompt_cache_key``, because it is OpenAI's.
     """
 
     base: str
@@ -46,6 +47,7 @@ class Compatible:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     proxy: str | None = None
     official: bool = False
+    cache_keys: bool = False
     _encoder: Encoder = field(default_factory=Encoder, repr=False)
 
     @property
@@ -102,7 +104,9 @@ class Compatible:
             fields["temperature"] = request.temperature
         if request.schema is not None and "schema" not in left_out:
             fields["response_format"] = response_format(request.schema)
-        if request.cache_key and self.official and "cache_key" not in left_out:
+        if request.tools:
+            fields["tools"] = list(request.tools)
+        if request.cache_key and self.cache_keys and "cache_key" not in left_out:
             fields["prompt_cache_key"] = request.cache_key
         return self._encoder.body(request.messages, fields)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from rubricgrade.chat.budget import Budget
@@ -11,12 +12,12 @@ from rubricgrade.chat.calling import Caller
 from rubricgrade.chat.contract import AskFailed, Chat, Reply, Request
 from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.retrying import Retry
-from rubricgrade.chat.routing import Forced, find_endpoint, pick
-from rubricgrade.errors import InputError
+from rubricgrade.chat.routing import Forced, find_endpoint, is_local, pick
+from rubricgrade.errors import InputError, MissingExtraError
 
 _OURS = frozenset({
     "model", "messages", "stream", "n", "timeout", "response_format", "max_tokens", "max_completion_tokens",
-    "temperature", "num_retries", "max_retries", "drop_params", "fallbacks", "api_base", "base_url", "api_key",
+    "temperature", "tools", "num_retries", "max_retries", "drop_params", "fallbacks", "api_base", "base_url", "api_key",
 })  # fmt: skip
 """Names that `extra` can't hold: they have a setting of their own, or would undo what we promise."""
 
@@ -76,11 +77,14 @@ def connect(
     Raises:
         InputError: `options.extra` holds what it can't.
         JudgeError: ``no_judge``: no model is named.
+        MissingExtraError: The model is to run in this process, and llama.cpp is not installed.
     """
     if not options.model:
         raise AskFailed("No judge model was named.", "no_judge")
     if bad := sorted(_OURS & set(options.extra)):
         raise InputError(f"the judge's extra settings can't hold {', '.join(bad)}")
+    if is_local(options.model) and find_spec("xllamacpp") is None:
+        raise MissingExtraError("A judge in this process", "local")
     if budget is None and options.max_cost is not None:
         budget = Budget(options.max_cost)
     return _Connection(options, retry or Retry(), budget, per_minute, route)
@@ -88,7 +92,7 @@ def connect(
 
 def preload(options: Options) -> None:
     """Start importing litellm in the background, if the judge needs it, while there is other work to do."""
-    if options.model and find_endpoint(options.model, options.api_base) is None:
+    if options.model and not is_local(options.model) and find_endpoint(options.model, options.api_base) is None:
         from rubricgrade.chat.providers import load  # noqa: PLC0415 - only for those who need it
 
         threading.Thread(target=load, name="litellm import", daemon=True).start()
@@ -120,7 +124,8 @@ class _Connection:
             model,
             route,
             place,
-            limit=options.concurrency,
+            # A model in this process reads one prompt at a time.
+            limit=1 if is_local(model) else options.concurrency,
             per_minute=self._per_minute,
             retry=self._retry,
             budget=self._budget,

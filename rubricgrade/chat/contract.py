@@ -19,6 +19,15 @@ Kind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call as a model wrote it; `arguments` is text that may be no JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One question to a model.
 
@@ -31,6 +40,7 @@ class Request:
         temperature: Sent only when it is not None.
         timeout: Seconds that one attempt may take.
         cache_key: The same for requests that share a prefix; routes them to the same cache where a provider can.
+        tools: OpenAI-style function definitions that the model may call.
     """
 
     model: str
@@ -40,6 +50,7 @@ class Request:
     temperature: float | None = None
     timeout: float = 120.0
     cache_key: str = ""
+    tools: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,7 @@ class Reply:
         usage: Of every attempt of this ask, failed ones included.
         reasoning: Its reasoning, where the provider shows any.
         notes: What was left out of the request because the model does not take it, such as the JSON schema.
+        calls: Tools that it wants to be called, in its order.
     """
 
     text: str
@@ -62,6 +74,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     reasoning: str = ""
     notes: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Chat(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ class Encoder:
     def __init__(self) -> None:
         self._texts: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
+        self._lock = threading.Lock()
 
     def body(self, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any]) -> bytes:
         """The body of a chat completion request.
@@ -36,14 +38,14 @@ class Encoder:
         return b'{"content":%s,%s' % (self._shared(content), _json(rest)[1:])
 
     def _shared(self, text: str) -> bytes:
-        encoded = self._texts.get(text)
-        if encoded is None:
-            encoded = self._texts[text] = _json(text)
-            self._size += len(encoded)
+        with self._lock:
+            encoded = self._texts.pop(text, None)
+            if encoded is None:
+                encoded = _json(text)
+                self._size += len(encoded)
+            self._texts[text] = encoded
             while self._size > KEPT:
                 self._size -= len(self._texts.popitem(last=False)[1])
-        else:
-            self._texts.move_to_end(text)
         return encoded
 
 

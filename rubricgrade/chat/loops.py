@@ -24,8 +24,8 @@ class PerLoop(Generic[T]):
         key = (os.getpid(), asyncio.get_running_loop())
         if key not in self._things:
             # What a parent process made is left alone: closing it here would disturb the parent's sockets.
-            for stale in [other for other in self._things if other[0] == key[0] and other[1].is_closed()]:
-                del self._things[stale]
+            for stale in [other for other in list(self._things) if other[0] == key[0] and other[1].is_closed()]:
+                self._things.pop(stale, None)
             thing = self._make()
             keeper = self._until_the_loop_ends(key, thing)
             self._things[key] = thing, keeper

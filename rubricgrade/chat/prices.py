@@ -40,12 +40,20 @@ class Price:
         return sum(count * _at(steps, tokens.input) for count, steps in zip(counts, prices, strict=True))
 
 
+_FREE = Price(((0, 0.0),), ((0, 0.0),), ((0, 0.0),), ((0, 0.0),))
+
+
 def _at(steps: _Steps, input_tokens: int) -> float:
     return next(price for floor, price in reversed(steps) if input_tokens > floor or not floor)
 
 
 def price_of(model: str, extra: Mapping[str, Any]) -> Price | None:
-    """A model's price: the caller's own (litellm's names in `extra`), else the list's, else None."""
+    """A model's price: the caller's own (litellm's names in `extra`), else the list's, else None.
+
+    A model that runs in this process is free.
+    """
+    if model.startswith("local:"):
+        return _FREE
     for fields in (extra, listing(model)):
         full, output = _steps(fields, "input_cost_per_token"), _steps(fields, "output_cost_per_token")
         if full and output:

@@ -95,6 +95,8 @@ class Provider:
             arguments["temperature"] = request.temperature
         if request.schema is not None and "schema" not in left_out:
             arguments["response_format"] = response_format(request.schema)
+        if request.tools:
+            arguments["tools"] = list(request.tools)
         if request.cache_key and self.routing and "cache_key" not in left_out:
             arguments["prompt_cache_key"] = request.cache_key
         return arguments

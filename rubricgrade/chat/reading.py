@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from rubricgrade.chat.contract import Finish
+from rubricgrade.chat.contract import Finish, ToolCall
 from rubricgrade.chat.faults import Fault, from_error_object, shown
 
 _FINISHES: Mapping[str, Finish] = {
@@ -47,6 +47,7 @@ class Answer:
     model: str = ""
     reasoning: str = ""
     tokens: Tokens | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 def read_body(body: bytes, *, key: str | None = None) -> Answer:
@@ -85,10 +86,22 @@ def read_completion(value: Any, *, key: str | None = None) -> Answer:
     refusal = _text(message.get("refusal")) or _text(_object(message.get("provider_specific_fields")).get("refusal"))
     if refusal.strip() and not text.strip():
         text, finish = refusal, "refused"
-    elif finish == "stop" and not text.strip():
+    calls = _calls(message.get("tool_calls"))
+    if finish == "stop" and not text.strip() and not calls:
         finish = "empty"
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    return Answer(text, finish, _text(body.get("model"))[:200], reasoning, _tokens(body.get("usage")))
+    return Answer(text, finish, _text(body.get("model"))[:200], reasoning, _tokens(body.get("usage")), calls)
+
+
+def _calls(value: Any) -> tuple[ToolCall, ...]:
+    found: list[ToolCall] = []
+    for number, item in enumerate(cast("list[Any]", value) if isinstance(value, list) else [], 1):
+        call = _object(item)
+        function = _object(call.get("function"))
+        arguments = function.get("arguments")
+        text = _text(arguments) if isinstance(arguments, str) else json.dumps(arguments)
+        found.append(ToolCall(_text(call.get("id")) or f"call_{number}", _text(function.get("name")), text))
+    return tuple(found)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -16,6 +18,8 @@ from rubricgrade.chat.prices import is_rate, listing
 Forced = Literal["auto", "compatible", "litellm"]
 
 OPENAI = "https://api.openai.com/v1"
+LOCAL = "local:"
+"""Begins the name of a model that runs in this process; a file's path follows."""
 
 _KEYS_AND_BASES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "openai": (("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE")),
@@ -34,6 +38,11 @@ class Endpoint:
     provider: str
     name: str
     base: str | None
+
+
+def is_local(model: str) -> bool:
+    """Whether a model runs in this process."""
+    return model.startswith(LOCAL)
 
 
 def find_endpoint(model: str, base: str | None) -> Endpoint | None:
@@ -65,6 +74,10 @@ def pick(
         AskFailed: What the route needs is missing.
     """
     extra = {name: value for name, value in extra.items() if not is_rate(name)}
+    if is_local(model):
+        from rubricgrade.chat.local import Local  # noqa: PLC0415 - for those who need it
+
+        return Local(Path(model.removeprefix(LOCAL)), extra), model
     endpoint = find_endpoint(model, base) if forced != "litellm" else None
     if endpoint is not None:
         return _compatible(model, endpoint, key, extra)
@@ -99,10 +112,22 @@ def _compatible(model: str, endpoint: Endpoint, key: str | None, extra: Mapping[
     key = key or _environment(keys)
     if base == OPENAI and not key:
         raise AskFailed(f"{model}: no API key was given; set {keys[0]}.", "auth")
-    fields = {name: value for name, value in extra.items() if name != "extra_headers"}
-    official = listing(model).get("litellm_provider") == "openai" or base == OPENAI
-    headers = extra.get("extra_headers", {})
-    route = Compatible(base, endpoint.name, key, headers, fields, _proxy(base), official)
+    fields = {name: value for name, value in extra.items() if name not in ("extra_headers", "extra_body")}
+    fields.update(extra.get("extra_body", {}))
+    try:
+        json.dumps(fields)
+    except (TypeError, ValueError) as error:
+        raise AskFailed(f"{model}: the judge's extra settings can't be sent as JSON: {error}.", "bad_request") from None
+    route = Compatible(
+        base,
+        endpoint.name,
+        key,
+        {str(name): str(value) for name, value in extra.get("extra_headers", {}).items()},
+        fields,
+        proxy=_proxy(base),
+        official=base == OPENAI,
+        cache_keys=base == OPENAI or listing(model).get("litellm_provider") == "openai",
+    )
     return route, _origin(base)
 
 

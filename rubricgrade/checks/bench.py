@@ -9,7 +9,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from rubricgrade.checks.dialogue import Attempt, clean, converse
+from rubricgrade.checks.dialogue import Attempt, News, converse
+from rubricgrade.checks.messages import Listed, Read, Reading, clean
 from rubricgrade.checks.outcome import ItemsFault, Outcome
 from rubricgrade.checks.places import Places
 from rubricgrade.checks.request import request_for
@@ -98,7 +99,8 @@ class Bench:
             if trouble.origin == "agent":
                 raise ItemsFault("agent", trouble.message)
             raise ItemsFault("grader", trouble.message, trouble.cause)
-        return tuple(clean(item, 10_000) for item in settled.attempt.said["items"])
+        said = settled.attempt.said
+        return tuple(said.items) if isinstance(said, Listed) else ()
 
     async def documents(self, globs: Sequence[str], *, world: Sequence[str] = ()) -> tuple[Document, ...]:
         """The text of files for a judge, extracted in the checker's sandbox.
@@ -122,13 +124,13 @@ class Bench:
         for _ in range(MOST_DEATHS):
             skip = [(document.path, document.world) for document in found]
             body = {"do": "documents", "globs": list(globs), "world_globs": list(world), "skip": skip}
-            reading: list[tuple[str, bool]] = []
+            reading: list[Reading] = []
 
-            def hear(message: Mapping[str, Any], reading: list[tuple[str, bool]] = reading) -> None:
-                if "reading" in message:
-                    reading.append((str(message["reading"]), bool(message["world"])))
+            def hear(news: Reading | Read, reading: list[Reading] = reading) -> None:
+                if isinstance(news, Reading):
+                    reading.append(news)
                 else:
-                    found.append(Document(**message["document"]))
+                    found.append(Document(**news.model_dump(exclude={"op"})))
 
             attempt = await self._attempt(request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=True, hear=hear)
             trouble = attempt.trouble
@@ -136,8 +138,8 @@ class Bench:
                 return tuple(found)
             if trouble.origin == "grader" or len(reading) == len(found) - len(skip):
                 raise CheckError(f"documents can't be read: {trouble.message}")
-            path, of_world = reading[-1]
-            found.append(Document(path, "", f"could not be read: {trouble.message}", world=of_world))
+            last = reading[-1]
+            found.append(Document(last.path, "", f"could not be read: {trouble.message}", world=last.world))
         return tuple(found)
 
     async def _run(self, check: Check) -> Outcome:
@@ -178,7 +180,7 @@ class Bench:
         *,
         fresh: bool,
         control: bool = False,
-        hear: Any = None,
+        hear: News | None = None,
     ) -> Attempt:
         solution = Solution(
             lambda: self._places.solution(control=control),

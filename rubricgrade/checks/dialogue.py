@@ -7,8 +7,9 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, evidence_of, understand
 from rubricgrade.checks.solution import Solution
 from rubricgrade.errors import SandboxLost
 from rubricgrade.result import Cause, Evidence
@@ -19,9 +20,9 @@ RUNNER = ("python3", "-I", "-B", "-m", "rubricgrade.checks.inside.runner")
 LONGEST_LINE = 64 * MiB
 KEPT = 64 << 10
 TAIL = 300
-MOST_EVIDENCE, QUOTE = 50, 500
-NEWS = frozenset({"reading", "document"})
 DAY = 24 * 3600.0
+
+News = Callable[[Reading | Read], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +46,23 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How one conversation went: what was said last, or the trouble; and what is in doubt about the solution's runs."""
+    """How one conversation went.
 
-    said: Mapping[str, Any]
+    Attributes:
+        said: The last message; None when there is trouble instead.
+        trouble: Why there is no last message.
+        doubts: Ways in which the solution did not come to its own end that may be the grader's fault too.
+        ran_agents_code: Whether any code of the agent was run for it.
+    """
+
+    said: Last | None
     trouble: Trouble | None
     doubts: frozenset[str]
     ran_agents_code: bool
 
 
 async def converse(
-    checker: Sandbox,
-    solution: Solution,
-    request: Mapping[str, Any],
-    *,
-    seconds: float,
-    hear: Callable[[Mapping[str, Any]], None] | None = None,
+    checker: Sandbox, solution: Solution, request: Mapping[str, Any], *, seconds: float, hear: News | None = None
 ) -> Attempt:
     """Have a request carried out in a checker's sandbox.
 
@@ -68,50 +71,50 @@ async def converse(
         solution: Answers for the agent's code.
         request: What to do.
         seconds: How long the check itself may take, without its waiting for the solution.
-        hear: Called with every message that is neither a question nor the last one.
+        hear: Called with the news of documents.
     """
-    said: Mapping[str, Any] = {}
-    trouble: Trouble | None = None
+    ending: Last | Trouble
     try:
-        said, trouble = await _talk(checker, solution, request, seconds, hear)
+        ending = await _talk(checker, solution, request, seconds, hear)
     except SandboxLost as error:
-        trouble = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
+        ending = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
+    said, trouble = (None, ending) if isinstance(ending, Trouble) else (ending, None)
     return Attempt(said, trouble, frozenset(solution.doubts), solution.used)
 
 
 async def _talk(
-    checker: Sandbox,
-    solution: Solution,
-    request: Mapping[str, Any],
-    seconds: float,
-    hear: Callable[[Mapping[str, Any]], None] | None,
-) -> tuple[Mapping[str, Any], Trouble | None]:
+    checker: Sandbox, solution: Solution, request: Mapping[str, Any], seconds: float, hear: News | None
+) -> Last | Trouble:
     process = await checker.start(RUNNER, cwd="/tmp", timeout=DAY, limit=KEPT)  # noqa: S108 - a path inside
+    left = seconds
+    line = _line(request)
     try:
-        left = seconds
-        line = _line(request)
         while True:
             began = time.monotonic()
-            try:
-                async with asyncio.timeout(left):
+            async with asyncio.timeout(left):
+                try:
                     await process.send(line)
-                    message = _read(await process.receive(LONGEST_LINE))
-            except TimeoutError:
-                return {}, Trouble("unclear", "timeout", f"the check itself took more than {seconds:g} s")
-            except BrokenPipeError:
-                message = None
-            except ValueError:
-                return {}, Trouble("unclear", "flood", "the check sent more than the host takes")
+                    heard = await process.receive(LONGEST_LINE)
+                except BrokenPipeError:
+                    heard = b""
+                if not heard:
+                    return _death(await process.finish())
             left -= time.monotonic() - began
-            if message is None:
-                return {}, _death(await process.finish())
-            if hear is not None and not message.keys().isdisjoint(NEWS):
-                hear(message)
-                line = b""
-            elif "op" in message:
-                line = _line(await solution.answer(message))
-            else:
-                return (message, None) if "fault" not in message else ({}, _trouble(message["fault"]))
+            line = b""
+            match understand(heard):
+                case Run() | Call() as asked:
+                    line = _line(await solution.answer(asked))
+                case Reading() | Read() as news:
+                    if hear is not None:
+                        hear(news)
+                case Failed() as failed:
+                    return Trouble(failed.origin, failed.kind, failed.message, evidence_of(failed.evidence))
+                case last:
+                    return last
+    except TimeoutError:
+        return Trouble("unclear", "timeout", f"the check itself took more than {seconds:g} s")
+    except ValueError as error:
+        return Trouble("unclear", "garbage", f"the check's process said what can't be understood: {error}")
     finally:
         await process.kill()
 
@@ -120,39 +123,11 @@ def _line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _read(line: bytes) -> dict[str, Any] | None:
-    """A message; None when there is none any more, or it is none."""
-    try:
-        message: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", message) if isinstance(message, dict) else None
-
-
 def _death(done: Done) -> Trouble:
-    tail = done.stderr.decode("utf-8", "replace").strip()[-TAIL:]
     if done.error:
         return Trouble("grader", "start", f"the check could not be started: {done.error}")
     if done.oom:
         return Trouble("unclear", "memory", "the check ran out of memory")
-    return Trouble(
-        "unclear", "died", f"the check's process ended with exit code {done.code} and no result. {tail}".strip()
-    )
-
-
-def _trouble(fault: Mapping[str, Any]) -> Trouble:
-    origin = fault["origin"] if fault["origin"] in {"agent", "grader"} else "unclear"
-    return Trouble(origin, str(fault["kind"]), clean(fault["message"]), evidence_of(fault["evidence"]))
-
-
-def evidence_of(items: list[Mapping[str, Any]]) -> tuple[Evidence, ...]:
-    """Evidence as a grade keeps it: bounded, and free of what no file can hold."""
-    return tuple(
-        Evidence(quote=clean(item["quote"]), where=None if item["where"] is None else clean(item["where"]))
-        for item in items[:MOST_EVIDENCE]
-    )
-
-
-def clean(text: object, limit: int = QUOTE) -> str:
-    """A text that may have come from the agent: at most `limit` characters, lone surrogates as escapes."""
-    return str(text)[:limit].encode("utf-8", "backslashreplace").decode()
+    tail = done.stderr.decode("utf-8", "replace").strip()[-TAIL:]
+    said = f"the check's process ended with exit code {done.code} and no result. {tail}"
+    return Trouble("unclear", "died", said.strip())

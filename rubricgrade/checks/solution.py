@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
 import json
 import secrets
@@ -12,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rubricgrade.checks.inside import driver
+from rubricgrade.checks.messages import Call, Run
 from rubricgrade.errors import CheckError
 from rubricgrade.sandbox import Done, Sandbox
 
@@ -23,6 +22,10 @@ FREE = 1.0
 """Seconds of each run that count against nobody's time: starting a process on a busy host is not the agent's doing."""
 
 Answer = dict[str, Any]
+
+
+class _InTheWay(Exception):
+    """The agent's files, or their absence, keep its code from being run."""
 
 
 class Solution:
@@ -51,17 +54,19 @@ class Solution:
         self.doubts: set[str] = set()
         self.used = False
 
-    async def answer(self, message: Mapping[str, Any]) -> Answer:
-        """Carry out what a check asks: ``run`` a program, or ``call`` a function.
+    async def answer(self, asked: Run | Call) -> Answer:
+        """Carry out what a check asks.
 
         Returns:
             The answer, or ``{"grader": why}`` when the check asks for what can't be done, or ``{"agent": why}`` when
             the agent's files are in the way.
         """
         try:
-            return await (self._call(message) if message["op"] == "call" else self._run(message))
+            return await (self._call(asked) if isinstance(asked, Call) else self._run(asked))
         except CheckError as error:
             return {"grader": str(error)}
+        except _InTheWay as error:
+            return {"agent": str(error)}
 
     async def close(self) -> None:
         """End the fork."""
@@ -69,34 +74,29 @@ class Solution:
             await self._fork.close()
             self._fork = None
 
-    async def _run(self, message: Mapping[str, Any]) -> Answer:
-        argv: list[str] = message["argv"]
-        files: dict[str, str] = message["files"]
-        fork = await self._ready(fresh=message["fresh"])
-        for name, data in files.items():
+    async def _run(self, asked: Run) -> Answer:
+        fork = await self._ready(fresh=asked.fresh)
+        for name, data in asked.files.items():
             try:
-                await fork.write(str(self._inside(name)), base64.b64decode(data, validate=True))
-            except binascii.Error:
-                raise CheckError(f"the file {name!r} is no base64") from None
+                await fork.write(str(self._inside(name)), data)
             except (OSError, ValueError) as error:
-                return {"agent": f"{name} can't be written into the work folder: {error}"}
-        done = await self._exec(argv, message, stdin=base64.b64decode(message["stdin"]), limit=OUTPUT)
+                raise _InTheWay(f"{name} can't be written into the work folder: {error}") from None
+        done = await self._exec(asked.argv, asked, stdin=asked.stdin, env=asked.env, limit=OUTPUT)
         return {
             "code": done.code,
             "stdout": _text(done.stdout, done.stdout_total),
             "stderr": _text(done.stderr, done.stderr_total),
             "timed_out": done.timed_out,
-            "fault": self._fault(done, argv[0] if argv else ""),
+            "fault": self._fault(done, asked.argv[0]),
         }
 
-    async def _call(self, message: Mapping[str, Any]) -> Answer:
-        await self._ready(fresh=False)
+    async def _call(self, asked: Call) -> Answer:
         token = secrets.token_hex(16)
-        asked = {key: message[key] for key in ("file", "function", "args", "kwargs", "forbid")}
+        question = asked.model_dump(include={"file", "function", "args", "kwargs", "forbid"})
         # The bare name is looked up in a pristine PATH; the driver's text comes with the call, so nothing of it can
         # have been changed. What the agent's code does to the process can only change the value that it returns.
         argv = ["python3", "-I", "-B", "-c", _driver(), token]
-        done = await self._exec(argv, message, stdin=json.dumps(asked).encode(), limit=REPLY)
+        done = await self._exec(argv, asked, stdin=json.dumps(question).encode(), env={}, limit=REPLY)
         return {
             "code": done.code,
             "reply": _reply(done, token),
@@ -112,16 +112,18 @@ class Solution:
         self.used = True
         return self._fork
 
-    async def _exec(self, argv: list[str], message: Mapping[str, Any], *, stdin: bytes, limit: int) -> Done:
+    async def _exec(
+        self, argv: list[str], asked: Run | Call, *, stdin: bytes, env: Mapping[str, str], limit: int
+    ) -> Done:
         fork = await self._ready(fresh=False)
-        cwd = self._inside(message["cwd"]) if message["cwd"] is not None else self._workdir
-        asked: float | None = message["timeout"]
-        seconds = self._left if asked is None else min(asked, self._left)
+        cwd = self._workdir if asked.cwd is None else self._inside(asked.cwd)
+        seconds = self._left if asked.timeout is None else min(asked.timeout, self._left)
         if seconds <= 0:
             return Done(-1, timed_out=True)
-        env: dict[str, str] = message.get("env", {})
         done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
-        self._left -= max(0.0, done.seconds - FREE)
+        if done.error and asked.cwd is not None and (await fork.exec(["true"], cwd=str(cwd))).error:
+            raise _InTheWay(f"the folder {asked.cwd} is not there")
+        self._left -= done.seconds if done.timed_out else max(0.0, done.seconds - FREE)
         return done
 
     def _inside(self, path: str) -> PurePosixPath:
@@ -142,6 +144,9 @@ class Solution:
         if done.flooded:
             self.doubts.add("flood")
             return f"wrote more than {done.stdout_total + done.stderr_total:,} bytes and was stopped"
+        if done.full:
+            self.doubts.add("disk")
+            return "filled its disk and was stopped"
         if done.error and not self._is_agents(program):
             raise CheckError(f"the sandbox can't run {program!r}: {done.error}")
         return done.error

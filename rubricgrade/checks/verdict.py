@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-from rubricgrade.checks.dialogue import Trouble, clean, evidence_of
+from rubricgrade.checks.dialogue import Trouble
+from rubricgrade.checks.messages import Found, evidence_of
 from rubricgrade.checks.outcome import Outcome
 from rubricgrade.checks.settling import Settled
 from rubricgrade.result import Evidence
 from rubricgrade.rubric import Check, Criterion, Rubric
-
-MOST_FIELDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +56,16 @@ def outcome_of(kind: str, settled: Settled, worst_high: bool) -> Outcome:
     trouble = settled.trouble
     if trouble is not None:
         return _failed(blank, trouble)
-    try:
-        said = _Result.read(settled.attempt.said["result"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        return _failed(blank, Trouble("grader", "result", f"the check's result can't be used: {error}"))
+    said = settled.attempt.said
+    if not isinstance(said, Found):
+        return _failed(blank, Trouble("grader", "result", "the check ended without a result"))
+    in_range = said.value is None or 0 <= said.value <= 1
     outcome = replace(
         blank,
-        value=said.value,
-        measured=said.measured,
+        value=said.value if in_range else None,
+        measured=said.value if said.measured is None and not in_range else said.measured,
         fields=said.fields,
-        evidence=said.evidence,
+        evidence=evidence_of(said.evidence),
         message=said.message,
         passed=said.passed,
         total=said.total,
@@ -111,51 +108,6 @@ def _failed(outcome: Outcome, trouble: Trouble) -> Outcome:
         fault="agent" if by_agent else "grader",
         cause=None if by_agent else trouble.cause,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    value: float | None
-    measured: float | None
-    fields: Mapping[str, float]
-    evidence: tuple[Evidence, ...]
-    message: str
-    passed: int | None
-    total: int | None
-    faulted: int
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> _Result:
-        measured = _finite(said["measured"])
-        value = _finite(said["value"])
-        if value is not None and not 0 <= value <= 1:
-            value, measured = None, value if measured is None else measured
-        fields = {clean(name, 100): float(number) for name, number in list(said["fields"].items())[:MOST_FIELDS]}
-        if not all(math.isfinite(number) for number in fields.values()):
-            raise ValueError("a field is no finite number")
-        return cls(
-            value,
-            measured,
-            fields,
-            evidence_of(said["evidence"]),
-            clean(said["message"]),
-            _count(said["passed"]),
-            _count(said["total"]),
-            _count(said["faulted"]) or 0,
-        )
-
-
-def _finite(number: Any) -> float | None:
-    if number is None:
-        return None
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is no finite number")
-    return value
-
-
-def _count(number: Any) -> int | None:
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def _signed(criteria: tuple[Criterion, ...], sign: int) -> Iterator[tuple[Criterion, int]]:

@@ -11,7 +11,7 @@ from rubricgrade.readers.content import content_of
 from rubricgrade.readers.draft import Draft, label_of
 from rubricgrade.readers.episode import inside
 from rubricgrade.readers.message import leftovers, remark
-from rubricgrade.readers.shapes import as_list, as_object, as_text, as_time
+from rubricgrade.readers.shapes import as_list, as_name, as_number, as_object, as_text, as_time
 from rubricgrade.readers.source import Document, read_bytes, read_documents
 from rubricgrade.readers.usage import usage_of
 from rubricgrade.trajectory import Call, Role, Trajectory
@@ -19,8 +19,6 @@ from rubricgrade.trajectory import Call, Role, Trajectory
 SOURCES: dict[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}
 KNOWN = {f"ATIF-v1.{minor}" for minor in range(9)}
 MOST_FILES = 100
-# Long arrays for training that no grader reads.
-TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 FACTS = {"schema_version", "steps", "agent", "final_metrics", "continued_trajectory_ref"}
 
 
@@ -50,9 +48,13 @@ def read(document: Document) -> list[Trajectory]:
     meta = {key: value for key, value in fields.items() if key not in FACTS} | {"agent": agent}
     if (more := totals.get("extra")) is not None:
         meta["final_metrics"] = more
+    about = as_object(fields.get("extra")) or {}
     return [
         draft.finish(
             id=label_of(fields, "trajectory_id", "session_id") or document.name,
+            task=as_text(about.get("task")),
+            task_id=as_name(about.get("task_id")),
+            reward=as_number(about.get("reward")),
             model=as_text(agent.get("model_name")),
             usage=usage_of(totals),
             meta=leftovers(draft, meta, ""),
@@ -114,9 +116,7 @@ def _add_step(draft: Draft, role: Role, step: dict[str, Any], place: str) -> Non
     said = content_of(step.pop("message", None))
     remark(draft, said, place)
     time = as_time(step.pop("timestamp", None))
-    metrics = dict(as_object(step.pop("metrics", None)) or {})
-    if any(metrics.pop(name, None) for name in TOKENS):
-        draft.warn(f"{place}.metrics", "token ids and log-probabilities were left out", "tokens")
+    metrics = leftovers(draft, as_object(step.pop("metrics", None)) or {}, f"{place}.metrics")
     calls = _calls(draft, step.pop("tool_calls", None), f"{place}.tool_calls")
     results = as_list((as_object(step.pop("observation", None)) or {}).get("results")) or []
     reasoning = as_text(step.pop("reasoning_content", None))

@@ -24,8 +24,8 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
     """The trajectory as an ATIF document.
 
     A tool step becomes an observation of the step that called it. What ATIF has no field for goes to ``extra``:
-    arguments that are no object (``raw_arguments``), the error mark and the time of a result. Images are named by path
-    only; `write_atif` writes them.
+    arguments that are no object (``raw_arguments``), the error mark and the time of a result, calls of anybody but the
+    agent. Images are named by path only; `write_atif` writes them.
     """
     steps: list[dict[str, Any]] = []
     homes: dict[int, dict[str, Any]] = {}
@@ -101,7 +101,8 @@ def _step(step: Step, index: int, number: int) -> dict[str, Any]:
     if step.role == "assistant":
         fields |= _agent_fields(step, index, extra)
     else:
-        extra |= without_nulls({"reasoning": step.reasoning})
+        calls = [_call(call, step, index, number) for number, call in enumerate(step.calls, 1)]
+        extra |= without_nulls({"reasoning": step.reasoning, "tool_calls": calls})
     if isinstance(copied, bool):
         fields["is_copied_context"] = copied
     return fields | without_nulls({"extra": extra})
@@ -145,7 +146,8 @@ def _result(step: Step, trajectory: Trajectory) -> dict[str, Any]:
     source = None
     if step.answers is not None:
         asked, number = step.answers
-        source = _call_id(trajectory.steps[asked], asked, number)
+        caller = trajectory.steps[asked]
+        source = _call_id(caller, asked, number) if caller.role == "assistant" else None
     fields = {"source_call_id": source, "subagent_trajectory_ref": reference, "extra": extra}
     return {"content": _content(step.content), **without_nulls(fields)}
 

@@ -16,7 +16,8 @@ SPEAKERS = {"user", "assistant"}
 SESSION = ("sessionId", "session_id")
 # What stays with a step; the rest of a line's envelope is the same on all lines, or a link between them.
 KEPT = ("uuid", "isMeta", "isCompactSummary", "isApiErrorMessage", "toolUseResult", "parent_tool_use_id")
-ABOUT = ("cwd", "version", "gitBranch", "slug", "agentId")
+ABOUT = ("cwd", "gitBranch", "slug", "agentId")
+OUTCOME = ("subtype", "is_error")
 SYNTHETIC = "<synthetic>"
 
 
@@ -52,20 +53,17 @@ def read_lines(documents: list[Document]) -> list[Trajectory]:
     result = results[-1] if results else {}
     name = documents[0].name.rsplit("-", 1)[0]
     session = label_of(first, *SESSION)
-    spent = usage_of(result) or total(step.usage for step in draft.steps)
+    meta = {"session_id": session, "agent": {"name": "claude-code", "version": first.get("version")}}
+    meta |= {key: first[key] for key in ABOUT if key in first}
+    meta |= {key: result[key] for key in OUTCOME if key in result}
+    whole = {**(as_object(result.get("usage")) or {}), "cost_usd": result.get("total_cost_usd")}
+    spent = usage_of(whole) or total(step.usage for step in draft.steps)
     return [
         draft.finish(
             id=name if aside == len(spoken) else session or name,
             model=next(iter(models), None),
             usage=spent,
-            meta={
-                "session_id": session,
-                "agent": {"name": "claude-code", "version": first.get("version")},
-                **{name: first[name] for name in ABOUT if name in first and name != "version"},
-                **(
-                    {"result": {key: result[key] for key in ("subtype", "is_error") if key in result}} if result else {}
-                ),
-            },
+            meta=meta,
         )
     ]
 

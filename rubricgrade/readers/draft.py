@@ -148,6 +148,10 @@ class Draft:
         """Add a tool step that answers no call, in formats where the environment speaks without being called."""
         self.steps.append(Step(role="tool", content=tuple(content), time=time, extra=extra or {}))
 
+    def expects(self, key: str | None) -> bool:
+        """Whether a call with this key has been made."""
+        return key in self._keyed
+
     def skip(self, key: str | None) -> None:
         """Mark the call with this key as answered by something that is no step."""
         if (address := self._pair(key, None)) is not None:

@@ -56,7 +56,7 @@ FORMATS: tuple[Format, ...] = (
     Format("swe-agent", swe_agent.matches, swe_agent.read),
     Format("otel", otel.matches, read_lines=otel.read_lines),
     Format("otel", otel.matches, otel.read),
-    Format("responses", responses.is_item, read_lines=responses.read_lines),
+    Format("responses", responses.matches_line, read_lines=responses.read_lines),
     Format("responses", responses.matches, responses.read),
     Format("chat", chat.matches_lines, read_lines=chat.read_lines),
     Format("chat", chat.matches, chat.read),

@@ -11,7 +11,7 @@ from rubricgrade.errors import Fault, TrajectoryError
 from rubricgrade.readers.episode import located, trajectory_file
 from rubricgrade.readers.formats import FORMATS, Format
 from rubricgrade.readers.inspect_log import read_zip
-from rubricgrade.readers.shapes import as_list
+from rubricgrade.readers.shapes import as_list, as_object
 from rubricgrade.readers.source import ZIP_MAGIC, Document, Source, read_bytes, read_documents, stem
 from rubricgrade.trajectory import Trajectory
 from rubricgrade.trajectory import Warning as Remark
@@ -139,7 +139,9 @@ def _episodes(document: Document, wanted: tuple[Format, ...]) -> list[Document]:
     found = _format_of(document.value, wanted)
     if found is not None:
         return [document] if found.split is None else found.split(document)
-    if not any(_format_of(entry, wanted) for entry in (as_list(document.value) or [])[:LINES_LOOKED_AT]):
+    if (fields := as_object(document.value)) is not None:
+        return _contained(document, fields, wanted)
+    if not _hold_episodes(document.value, wanted):
         return [document]
     entries = [
         replace(
@@ -152,6 +154,20 @@ def _episodes(document: Document, wanted: tuple[Format, ...]) -> list[Document]:
         for index, entry in enumerate(as_list(document.value) or [])
     ]
     return [part for entry in entries for part in _split(entry, wanted)]
+
+
+def _contained(document: Document, fields: dict[str, Any], wanted: tuple[Format, ...]) -> list[Document]:
+    """The episodes of an object that is none itself but holds a list of them."""
+    name = next((name for name, value in fields.items() if _hold_episodes(value, wanted)), None)
+    if name is None:
+        return [document]
+    beside = ", ".join(sorted(str(key)[:40] for key in fields if key != name))
+    notes = (*document.notes, f"left out what stands beside {name!r}: {beside}") if beside else document.notes
+    return _episodes(replace(document, value=fields[name], path=f"{document.path}{name}", notes=notes), wanted)
+
+
+def _hold_episodes(value: Any, wanted: tuple[Format, ...]) -> bool:
+    return any(_format_of(entry, wanted) for entry in (as_list(value) or [])[:LINES_LOOKED_AT])
 
 
 def _split(entry: Document, wanted: tuple[Format, ...]) -> list[Document]:

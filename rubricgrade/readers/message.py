@@ -29,6 +29,17 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+# Long arrays for training that no grader reads.
+TOKENS = (
+    "token_ids",
+    "prompt_token_ids",
+    "completion_token_ids",
+    "generation_token_ids",
+    "generation_log_probs",
+    "logprobs",
+    "mask",
+    "is_content",
+)
 REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
@@ -60,7 +71,11 @@ def add_message(draft: Draft, message: Any, place: str) -> None:
 
 
 def leftovers(draft: Draft, rest: dict[str, Any], place: str) -> dict[str, Any]:
-    """What a message has besides, for `Step.extra`: without nulls, and without binary data, which is noted."""
+    """What a message has besides, for `Step.extra`, without nulls; binary data and token ids are left out and noted."""
+    tokens = [name for name in TOKENS if as_list(rest.get(name))]
+    if tokens:
+        rest = {key: value for key, value in rest.items() if key not in tokens}
+        draft.warn(place, "token ids, masks or log-probabilities were left out", "tokens")
     slim, cut = without_binary(without_nulls(rest), [])
     if cut:
         draft.warn(place, "binary data beside the content was left out; its size and hash are kept", "binary")
@@ -164,6 +179,8 @@ def _add_result(draft: Draft, rest: dict[str, Any], place: str) -> None:
         return
     ids = as_list(rest.pop("tool_call_ids", None)) or []
     key = as_label(rest.pop("tool_call_id", None)) or next((as_label(item) for item in ids), None)
+    if key is None and draft.expects(as_label(rest.get("id"))):
+        key = take(rest, "id", as_label)
     tool = as_text(rest.pop("name", None)) or as_text(rest.get("function"))
     rest.pop("function", None)
     content = content_of(value)

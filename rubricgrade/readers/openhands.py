@@ -6,15 +6,16 @@ from collections import Counter
 from typing import Any
 
 from rubricgrade.readers.calls import call_entry, call_of
-from rubricgrade.readers.chat import facts_of, name_of
 from rubricgrade.readers.content import content_of
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.message import leftovers, remark
+from rubricgrade.readers.records import facts_of, name_of
 from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, as_time, without_nulls
 from rubricgrade.readers.source import Document
 from rubricgrade.readers.usage import total, usage_of
 from rubricgrade.trajectory import Call, Trajectory
 
+HISTORIES = ("history", "trajectory")
 # Book-keeping of the program; nothing that the agent did or saw.
 STATE = {"change_agent_state", "agent_state_changed", "null", "recall"}
 # Arguments of an action that say how it was made, or that are its text.
@@ -36,11 +37,8 @@ def is_event(value: Any) -> bool:
 
 
 def matches(value: Any) -> bool:
-    """Whether it is a list of events, or a row with such a history."""
-    entries = as_list(value)
-    if entries is None:
-        entries = as_list((as_object(value) or {}).get("history")) or []
-    return any(is_event(event) for event in _flat(entries))
+    """Whether it is a list of events, or a record that holds one."""
+    return any(is_event(event) for event in _events(value))
 
 
 def read(document: Document) -> list[Trajectory]:
@@ -49,10 +47,9 @@ def read(document: Document) -> list[Trajectory]:
     Raises:
         TrajectoryError: There is no action in it.
     """
-    fields = as_object(document.value)
-    draft = Draft()
-    rest = {key: value for key, value in (fields or {}).items() if key != "history"}
-    return [_episode(draft, _flat(as_list(document.value) or (fields or {})["history"]), rest, document)]
+    fields = as_object(document.value) or {}
+    rest = {key: value for key, value in fields.items() if key not in HISTORIES}
+    return [_episode(Draft(), _events(document.value), rest, document)]
 
 
 def read_lines(documents: list[Document]) -> list[Trajectory]:
@@ -193,10 +190,12 @@ def _texts(parts: Any) -> list[str]:
     return [part.text for part in parts if part.type == "text"]
 
 
-def _flat(entries: list[Any]) -> list[Any]:
-    """The events of a history; older ones are pairs of an action and its observation."""
+def _events(value: Any) -> list[Any]:
+    """The events of a list or a record; in older ones they are pairs of an action and its observation."""
+    fields = as_object(value) or {}
+    listed = [value, *(fields.get(name) for name in HISTORIES)]
     flat: list[Any] = []
-    for entry in entries:
+    for entry in next(filter(None, map(as_list, listed)), None) or []:
         pair = as_list(entry)
         flat.extend([entry] if pair is None else pair)
     return flat

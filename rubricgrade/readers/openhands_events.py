@@ -9,6 +9,7 @@ from rubricgrade.readers.calls import call_entry, call_of
 from rubricgrade.readers.content import Content, content_of
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.message import add_message, leftovers, remark
+from rubricgrade.readers.records import facts_of, name_of
 from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, as_time
 from rubricgrade.readers.source import Document
 from rubricgrade.readers.usage import total, usage_of
@@ -32,17 +33,18 @@ def is_event(value: Any) -> bool:
 
 
 def matches(value: Any) -> bool:
-    """Whether it is a list of events."""
-    return any(is_event(event) for event in as_list(value) or [])
+    """Whether it is a list of events, or a row of an evaluation with such a history."""
+    return any(is_event(event) for event in _events(value))
 
 
 def read(document: Document) -> list[Trajectory]:
-    """The conversation of a list of events.
+    """The conversation of a list of events, or of a row that holds one.
 
     Raises:
         TrajectoryError: An event can't be read, or none of them is a message or an action.
     """
-    return [_conversation([(0, event) for event in as_list(document.value) or []], document.name)]
+    rest = {key: value for key, value in (as_object(document.value) or {}).items() if key != "history"}
+    return [_conversation([(0, event) for event in _events(document.value)], rest, document)]
 
 
 def read_lines(documents: list[Document]) -> list[Trajectory]:
@@ -52,10 +54,10 @@ def read_lines(documents: list[Document]) -> list[Trajectory]:
         TrajectoryError: An event can't be read, or none of them is a message or an action.
     """
     events = [(document.line, document.value) for document in documents]
-    return [_conversation(events, documents[0].name.rsplit("-", 1)[0])]
+    return [_conversation(events, {}, Document(None, documents[0].name.rsplit("-", 1)[0]))]
 
 
-def _conversation(events: list[tuple[int, Any]], name: str) -> Trajectory:
+def _conversation(events: list[tuple[int, Any]], rest: dict[str, Any], document: Document) -> Trajectory:
     draft = Draft()
     actions = [event for _, entry in events if (event := as_object(entry)) and event.get("kind") == "ActionEvent"]
     turns: dict[str, list[dict[str, Any]]] = {}
@@ -96,12 +98,15 @@ def _conversation(events: list[tuple[int, Any]], name: str) -> Trajectory:
     if skipped:
         listed = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
         draft.warn("", f"events that are no steps were left out: {listed}", "not_messages")
-    return draft.finish(
-        id=name,
-        model=next((model for model, usage in spent.items() if usage is not None), None),
-        usage=total(spent.values()),
-        meta={"agent": {"name": "openhands-sdk"}},
-    )
+    facts = facts_of(rest)
+    facts["model"] = facts["model"] or next((model for model, usage in spent.items() if usage is not None), None)
+    facts["usage"] = facts["usage"] or total(spent.values())
+    facts["meta"] = leftovers(draft, {"agent": {"name": "openhands-sdk"}, **facts["meta"]}, "")
+    return draft.finish(id=name_of(rest, document), **facts)
+
+
+def _events(value: Any) -> list[Any]:
+    return as_list(value) or as_list((as_object(value) or {}).get("history")) or []
 
 
 def _turn_of(action: dict[str, Any]) -> str:

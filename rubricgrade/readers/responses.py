@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from rubricgrade.readers.calls import call_of
-from rubricgrade.readers.chat import facts_of, name_of
 from rubricgrade.readers.content import Content, content_of
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.message import ROLES, add_message, leftovers, remark
+from rubricgrade.readers.records import facts_of, name_of
 from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, without_nulls
 from rubricgrade.readers.source import Document
 from rubricgrade.readers.usage import usage_of
@@ -26,6 +27,17 @@ def is_item(value: Any) -> bool:
     """Whether it is an item of a kind that only Responses has."""
     kind = (as_object(value) or {}).get("type")
     return isinstance(kind, str) and (kind.endswith((BUILT_IN, BUILT_IN + OUTPUT)) or kind == "reasoning")
+
+
+def is_enveloped(value: Any) -> bool:
+    """Whether it is a line of a Codex session that holds an item."""
+    fields = as_object(value) or {}
+    return fields.get("type") == "response_item" and as_object(fields.get("payload")) is not None
+
+
+def matches_line(value: Any) -> bool:
+    """Whether one line of a JSONL file is one item."""
+    return is_item(value) or is_enveloped(value)
 
 
 def matches(value: Any) -> bool:
@@ -74,17 +86,29 @@ def read(document: Document) -> list[Trajectory]:
 
 
 def read_lines(documents: list[Document]) -> list[Trajectory]:
-    """The episode of a JSONL file with one item on each line.
+    """The episode of a JSONL file with one item on each line, bare or in the envelope of a Codex session.
 
     Raises:
         TrajectoryError: An item can't be read.
     """
     draft = Draft()
     items = Items(draft)
+    enveloped = any(is_enveloped(document.value) for document in documents)
+    others: Counter[str] = Counter()
     for document in documents:
         draft.line = document.line
-        items.add(document.value, "")
+        line = as_object(document.value) or {}
+        if not enveloped:
+            items.add(document.value, "")
+        elif is_enveloped(line):
+            items.add(line["payload"], "payload")
+        else:
+            others[str(line.get("type"))[:60]] += 1
     items.end()
+    draft.line = 0
+    if others:
+        listed = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+        draft.warn("", f"lines that hold no item were left out: {listed}", "not_messages")
     return [draft.finish(id=documents[0].name.rsplit("-", 1)[0])]
 
 
@@ -120,9 +144,18 @@ class Items:
             self.add(item, f"{path}[{index}]")
         self.end()
 
+    def takes(self, item: Any) -> bool:
+        """Whether it is an item, or a whole response, that can stand in a list of messages."""
+        return is_item(item) or isinstance((as_object(item) or {}).get("output"), list)
+
     def add(self, item: Any, place: str) -> None:
-        """Add one item, of a known kind or not."""
+        """Add one item, of a known kind or not, or the items of a whole response."""
         fields = as_object(item)
+        if fields is not None and isinstance(fields.get("output"), list) and fields.get("object") == "response":
+            self.end()
+            self.usage = usage_of(fields.get("usage"))
+            self.add_all(fields["output"], f"{place}.output")
+            return
         if fields is None:
             self.draft.fault(place, "is no item; an item is an object with a type")
             return
@@ -192,6 +225,10 @@ class Items:
         given = fields.get(arguments)
         if fields.get("type") == "custom_tool_call":
             given = {"input": given}
+        skipped = {"type", "id", "call_id", "status", "name", arguments}
+        rest = leftovers(self.draft, {key: item for key, item in fields.items() if key not in skipped}, place)
+        if rest:
+            self.extra[f"call_{len(self.calls) + 1}"] = rest
         call_id = fields.get("call_id") or fields.get("id")
         self.calls.append(call_of(fields.get("name"), given, call_id=call_id, draft=self.draft, place=place))
 

@@ -21,7 +21,7 @@ def matches(value: Any) -> bool:
     fields = as_object(value) or {}
     first = as_object(next(iter(as_list(fields.get("trajectory")) or []), None)) or {}
     entry = as_object(next(iter(as_list(fields.get("history")) or []), None)) or {}
-    return {"action", "observation"} <= first.keys() or ("role" in entry and ("agent" in entry or "info" in fields))
+    return {"action", "observation"} <= first.keys() or "role" in entry
 
 
 def read(document: Document) -> list[Trajectory]:

@@ -7,14 +7,12 @@ from typing import Any
 
 from rubricgrade.errors import Fault, TrajectoryError
 from rubricgrade.readers.draft import Draft, label_of
-from rubricgrade.readers.message import add_message, leftovers
+from rubricgrade.readers.message import TOKENS, add_message, leftovers
 from rubricgrade.readers.shapes import as_label, as_list, as_number, as_object, as_text, as_whole
 from rubricgrade.readers.source import Document
 from rubricgrade.readers.usage import total, usage_of
 from rubricgrade.trajectory import Trajectory
 
-# Long arrays for training that no grader reads.
-TOKENS = ("token_ids", "mask", "is_content", "logprobs")
 MOST_BRANCHES = 1000
 
 
@@ -79,8 +77,8 @@ def _branch(
         facts = {"usage": call.get("usage"), "timestamp": node.get("timestamp")}
         given = node.get("message") if message is None else {**facts, **message}
         add_message(draft, given, f"nodes[{index}].message")
-    if any(node.get(name) for _, node in line for name in TOKENS):
-        draft.warn("nodes", "token ids, masks and log-probabilities were left out", "tokens")
+    if any(as_list(node.get(name)) for _, node in line for name in TOKENS):
+        draft.warn("nodes", "token ids, masks or log-probabilities were left out", "tokens")
     task = as_object(trace.get("task")) or as_object(episode.get("task")) or {}
     data = as_object(task.get("data")) or {}
     config = as_object((as_object(trace.get("agent")) or {}).get("config")) or {}

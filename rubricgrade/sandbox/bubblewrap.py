@@ -26,17 +26,30 @@ T = TypeVar("T")
 
 
 async def _in_thread(work: Callable[[], T], undo: Callable[[T], object]) -> T:
-    """Run blocking work in a thread; when we are cancelled meanwhile, undo it as soon as it is done."""
-    task = asyncio.get_running_loop().run_in_executor(None, work)
+    """Run blocking work in a thread; when we are cancelled meanwhile, what it makes is undone, whatever becomes of us.
+
+    The undoing happens in a thread as well: the event loop may end with us.
+    """
+    lock = threading.Lock()
+    made: list[T] = []
+    unwanted = threading.Event()
+
+    def job() -> T:
+        result = work()
+        with lock:
+            if not unwanted.is_set():
+                made.append(result)
+                return result
+        undo(result)
+        return result
+
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, job))
     except asyncio.CancelledError:
-
-        def revert(done: asyncio.Future[T]) -> None:
-            if not done.cancelled() and not done.exception():
-                threading.Thread(target=undo, args=(done.result(),), daemon=True).start()
-
-        task.add_done_callback(revert)
+        with lock:
+            unwanted.set()
+        for result in made:
+            threading.Thread(target=undo, args=(result,)).start()
         raise
 
 

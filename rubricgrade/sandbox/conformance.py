@@ -117,9 +117,8 @@ async def output_limit(provider: Provider) -> None:
 async def background_jobs(provider: Provider) -> None:
     """A command's end is not delayed by children that hold its output, and these live on for the next command."""
     async with _fork_of(provider) as sandbox:
-        began = time.monotonic()
-        done = await sandbox.exec([SHELL, "-c", "sleep 300 & echo $! > pid"], timeout=120)
-        _require(done.ok and time.monotonic() - began < PROMPT, f"a command waited for its background job: {done}")
+        done = await sandbox.exec([SHELL, "-c", "sleep 300 & echo $! > pid"], timeout=PROMPT)
+        _require(done.ok, f"a command waited for its background job: {done}")
         done = await sandbox.exec([SHELL, "-c", "kill -0 $(cat pid)"])
         _require(done.ok, "a background job did not stay up between two commands")
 

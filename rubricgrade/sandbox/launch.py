@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import functools
 import importlib.util
 import marshal
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from rubricgrade.errors import SandboxLost, SandboxUnavailable
+from rubricgrade.errors import SandboxLost, SandboxUnavailable, TemplateError
 from rubricgrade.sandbox import remedy
 from rubricgrade.sandbox.interior import PID1, Interior
 from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Config, Request
@@ -34,6 +35,7 @@ START_WAIT = 60.0
 """Seconds in which a sandbox must come up; a busy host takes its time."""
 END_WAIT = 10.0
 """Seconds that pid 1 gets to go by itself."""
+_NO_FOLDER = tuple(f"error {number} " for number in (errno.ENOTDIR, errno.ELOOP))
 _UCRED = struct.Struct("3i")
 
 
@@ -271,6 +273,7 @@ def start(plan: Plan, seed: Seed | None = None) -> Link:
 
     Raises:
         SandboxUnavailable: This host can't; the message says what would help.
+        TemplateError: A layer has a link or a file where another one is to be mounted.
     """
     argv = [bwrap(), *_arguments(plan), "--", plan.interior.python, "-I", "-S", "-B", "-c", PID1]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -317,7 +320,10 @@ def start(plan: Plan, seed: Seed | None = None) -> Link:
             os.set_blocking(complaint, False)
             with contextlib.suppress(BlockingIOError):
                 answer += b" " + os.read(complaint, 4096)
-            raise SandboxUnavailable(remedy.explain(answer.decode("utf-8", "replace").strip()))
+            text = answer.decode("utf-8", "replace").strip()
+            if text.startswith(_NO_FOLDER):
+                raise TemplateError(f"a layer has something else where a folder is to be mounted: {text}")
+            raise SandboxUnavailable(remedy.explain(text))
     ours.setblocking(False)
     return Link(ours, process, os.pidfd_open(pid))
 

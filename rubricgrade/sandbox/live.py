@@ -324,5 +324,8 @@ class BubblewrapSandbox:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
+        except OSError:
+            os.ftruncate(fd, 0)  # give the room back: half a file is of no use
+            raise
         finally:
             os.close(fd)

@@ -7,6 +7,7 @@ is free belongs to nobody. The names say nothing, since some of them show up ins
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import secrets
@@ -46,11 +47,27 @@ class Entry:
         for group in self.groups:
             cgroups.remove(Path(group))
         tree.remove(self.folder)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Unlock it without removing anything."""
+        _locks.discard(self.lock)
         os.close(self.lock)
 
-    def abandon(self) -> None:
-        """Let go without removing anything: after a fork, the entry is the parent's."""
-        os.close(self.lock)
+
+_locks: set[int] = set()
+
+
+@functools.cache
+def _unlock_after_fork() -> None:
+    """Have every later fork give up its copies of our locks, so that an entry is free once its owner is dead."""
+
+    def close_all() -> None:
+        for lock in _locks:
+            os.close(lock)
+        _locks.clear()
+
+    os.register_at_fork(after_in_child=close_all)
 
 
 def root() -> Path:
@@ -86,6 +103,8 @@ def create(label: str = "", groups: tuple[str, ...] = ()) -> Entry:
     lock = os.open(making / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.write(lock, json.dumps({"label": label, "groups": groups, "made": time.time()}).encode())
+    _locks.add(lock)
+    _unlock_after_fork()
     folder = above / f"s-{name}"
     making.rename(folder)
     return Entry(folder, lock, label, groups)
@@ -124,7 +143,7 @@ def reap(label: str | None = None, older_than: float = 0) -> int:
             entry.release()
             count += 1
         else:
-            entry.abandon()
+            entry.let_go()
     for making in above.glob("n-*"):
         if time.time() - making.lstat().st_mtime > FRESH:
             tree.remove(making)

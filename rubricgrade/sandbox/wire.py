@@ -43,9 +43,8 @@ class Config(TypedDict):
     Attributes:
         spaces: Writable places.
         layers: (source, target) of folders shown read-only.
-        hidden_files: Files of /proc to cover.
-        hidden_folders: Folders of /proc to cover.
-        frozen: Folders of /proc to make read-only.
+        hidden: Files of /proc to cover.
+        frozen: A folder of /proc to make read-only.
         folders: Folders to make in writable places.
         spent: Mounts to take away once everything is in place.
         uid: User and group id inside.
@@ -59,9 +58,8 @@ class Config(TypedDict):
 
     spaces: list[Space]
     layers: list[tuple[str, str]]
-    hidden_files: list[str]
-    hidden_folders: list[str]
-    frozen: list[str]
+    hidden: list[str]
+    frozen: str
     folders: list[str]
     spent: list[str]
     uid: int

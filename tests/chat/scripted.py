@@ -13,7 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Wire:
-    """One answer, down to the bytes. `reset_after`: cut the connection after that many bytes of the body."""
+    """One answer, down to the bytes.
+
+    `reset_after`: cut the connection after that many bytes of the body. `raw`: the body is all, with no HTTP around it.
+    """
 
     body: bytes
     status: int = 200
@@ -22,6 +25,7 @@ class Wire:
     reset_after: int | None = None
     endless: bool = False
     hang: bool = False
+    raw: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,10 @@ class ScriptedServer:
 
     async def _answer(self, writer: asyncio.StreamWriter, wire: Wire) -> None:
         await asyncio.sleep(3600 if wire.hang else wire.delay)
+        if wire.raw:
+            writer.write(wire.body)
+            await writer.drain()
+            raise ConnectionAbortedError
         headers = {"content-type": "application/json", **wire.headers}
         if wire.endless:
             headers["transfer-encoding"] = "chunked"

@@ -44,6 +44,12 @@ def test_calls_under_way_count(server: ScriptedServer) -> None:
     assert sum(isinstance(outcome, AskFailed) for outcome in outcomes) == 7
 
 
+def test_an_image_is_not_counted_by_its_bytes(server: ScriptedServer) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
+    messages = ({"role": "user", "content": [{"type": "text", "text": "Look."}, image]},)
+    assert ask(open_chat(server.base, max_cost=1.0, extra=CENT), question(messages=messages)).text == "yes"
+
+
 def test_a_budget_can_be_shared(server: ScriptedServer) -> None:
     budget = Budget(0.015)
     ask(open_chat(server.base, budget=budget, extra=CENT))

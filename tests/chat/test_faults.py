@@ -220,6 +220,23 @@ def test_a_connection_that_is_reset(server: ScriptedServer, cut: int) -> None:
     assert reply.usage.cost is None
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: minus one\r\n\r\n{}",
+        b"HTTP/1.1 999999 ?\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"x-%d: %s\r\n" % (n, b"y" * 4000) for n in range(50)) + b"\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n",
+        b"\x00" * 1000,
+    ],
+)
+def test_what_is_no_http(server: ScriptedServer, raw: bytes) -> None:
+    server.script = [Wire(raw, raw=True), completion()]
+    reply = ask(open_chat(server.base))
+    assert (reply.text, reply.usage.calls) == ("yes", 2)
+
+
 def test_an_endless_body_is_cut_off(server: ScriptedServer) -> None:
     server.script = [Wire(b" " * 65536, endless=True)]
     failed = fail(server)

@@ -77,7 +77,7 @@ def test_a_waiting_retry_holds_no_slot(server: ScriptedServer) -> None:
         await one
 
     asyncio.run(main())
-    assert [seen.body["max_completion_tokens"] for seen in server.seen] == [1, 2, 1]
+    assert [seen.body["max_tokens"] for seen in server.seen] == [1, 2, 1]
 
 
 def test_what_a_retry_costs_in_time_is_bounded(server: ScriptedServer) -> None:

@@ -25,6 +25,8 @@ def test_what_speaks_openai_goes_the_short_way(model: str, base: str | None, exp
     assert isinstance(route, Compatible)
     assert route.base == expected
     assert expected.startswith(place)
+    assert route.official is (base is None)
+    assert route.cache_keys is ("gpt" in model)
 
 
 @pytest.mark.parametrize(

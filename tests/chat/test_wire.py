@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from rubricgrade.chat import AskFailed
+from rubricgrade.chat.compatible import Compatible
 from tests.chat.asking import KEY, SCHEMA, ask, open_chat, question
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error
 
@@ -74,7 +76,7 @@ def test_openai_and_what_is_like_it(
 ) -> None:
     seen = sent(server, model, server.base, route)
     body = dict(seen.body)
-    assert body.pop("max_tokens", None) == 64 or body.pop("max_completion_tokens") == 64
+    assert body.pop("max_tokens") == 64
     if route == "litellm" and "prompt_cache_key" not in body:
         own = {}  # the oldest litellm that is supported does not pass it on
     assert body == {"model": name, "messages": PLAIN, "response_format": FORMAT, **own}
@@ -198,11 +200,18 @@ def test_images_and_parts_pass_through(server: ScriptedServer) -> None:
 
 
 def test_what_the_caller_adds_is_sent(server: ScriptedServer) -> None:
-    extra = {"reasoning_effort": "low", "extra_headers": {"x-tenant": "seven"}}
+    extra = {"reasoning_effort": "low", "extra_headers": {"x-tenant": "seven"}, "extra_body": {"top_k": 5}}
     seen = sent(server, "openai/gpt-4o-mini", server.base, extra=extra)
     assert seen.body["reasoning_effort"] == "low"
     assert seen.headers["x-tenant"] == "seven"
-    assert "extra_headers" not in seen.body
+    assert seen.body["top_k"] == 5
+    assert not {"extra_headers", "extra_body"} & set(seen.body)
+
+
+def test_what_is_no_json_is_not_sent(server: ScriptedServer) -> None:
+    with pytest.raises(AskFailed, match="extra settings"):
+        ask(open_chat(server.base, extra={"stop": {1, 2}}))
+    assert not server.seen
 
 
 @pytest.mark.parametrize(
@@ -253,12 +262,22 @@ def test_the_other_name_of_max_tokens(server: ScriptedServer) -> None:
     assert reply.notes == ()
 
 
-def test_a_refusal_that_stays_ends(server: ScriptedServer) -> None:
-    server.script = [error(400, "temperature is bad, and always will be")]
+def test_a_refusal_that_stays_ends_and_nothing_is_learned_from_it(server: ScriptedServer) -> None:
+    refusal = error(400, "temperature is bad, and always will be")
+    server.script = [refusal, refusal, completion()]
+    chat = open_chat(server.base)
     with pytest.raises(AskFailed) as caught:
-        ask(open_chat(server.base), question(temperature=0.0))
+        ask(chat, question(temperature=0.0))
     assert caught.value.kind == "bad_request"
     assert len(server.seen) == 2
+    assert ask(chat, question(temperature=0.0)).notes == ()
+    assert server.seen[-1].body["temperature"] == 0.0
+
+
+def test_openai_itself_gets_the_new_name_of_max_tokens(server: ScriptedServer) -> None:
+    asyncio.run(Compatible(server.base, "gpt-5", KEY, official=True).send(question(), ()))
+    assert server.seen[0].body["max_completion_tokens"] == 64
+    assert "max_tokens" not in server.seen[0].body
 
 
 def test_litellm_refuses_for_a_model_and_it_is_said(server: ScriptedServer) -> None:

@@ -7,14 +7,14 @@ import json
 import multiprocessing
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from rubricgrade import JudgeOptions, agrade, agrade_all, grade, grade_all, load_rubric, load_trajectory
 from rubricgrade.errors import RubricError, SandboxUnavailable, StoreError
 from rubricgrade.result import Grade
-from rubricgrade.sandbox import BubblewrapProvider, Sandbox, Template
+from rubricgrade.sandbox import BubblewrapProvider, Template
 from rubricgrade.store.grades import grade_files, latest_grade, read_grade
 from tests.chat.scripted import ScriptedServer, error
 from tests.grading.episodes import episode, judge_by, rubric, said
@@ -187,7 +187,7 @@ def test_what_applies_is_decided_by_the_task_alone(tmp_path: Path) -> None:
 
 
 class NoSandbox(BubblewrapProvider):
-    async def open(self, template: Template, *, label: str = "") -> Sandbox:
+    async def open(self, template: Template, *, label: str = "") -> NoReturn:
         raise SandboxUnavailable("this host has none")
 
 
@@ -286,7 +286,7 @@ def test_the_same_replies_in_any_order_give_the_same_grade(tmp_path: Path, serve
 
 def test_a_bug_in_one_of_many_ends_the_others(tmp_path: Path) -> None:
     class Bug(NoSandbox):
-        async def open(self, template: Template, *, label: str = "") -> Sandbox:
+        async def open(self, template: Template, *, label: str = "") -> NoReturn:
             raise ZeroDivisionError
 
     async def main() -> list[Grade]:

@@ -8,9 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-NUMBER = re.compile(
-    r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
-)
+NUMBER = re.compile(r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 LONGEST_NUMBER = 64
 
 

@@ -118,5 +118,5 @@ def documents(case: Case, request: Mapping[str, Any]) -> Iterator[dict[str, Any]
             continue
         for path in listed(case, globs, world=world):
             if (path, world) not in skip:
-                yield {"reading": path, "world": world}
-                yield {"document": document(case, path, world=world)}
+                yield {"op": "reading", "path": path, "world": world}
+                yield {"op": "read", **document(case, path, world=world)}

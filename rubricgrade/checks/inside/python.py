@@ -73,9 +73,11 @@ def as_result(value: object, function: str) -> CheckResult:
         raise AuthorFault(f"{function} returned {show(value, 80)}; a bool, a number or a CheckResult is wanted")
     if value.value is None and value.measured is None and not value.fields:
         raise AuthorFault(f"{function} returned a CheckResult with neither value nor measured number nor fields")
-    for number in (value.value, value.measured, *value.fields.values()):
+    for number in (value.value, value.measured):
         if number is not None:
             finite(number, function)
+    for number in value.fields.values():
+        finite(number, function)
     return value
 
 

@@ -1,6 +1,6 @@
 """The process that carries out one check in the checker's sandbox and tells the host how it went.
 
-It ends with one message: a ``result``, or a ``fault`` whose origin is ``agent``, ``grader`` or, when that can't be told
+It ends with one message: what was found, or a fault whose origin is ``agent``, ``grader`` or, when that can't be told
 from here, ``unclear``.
 """
 
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         message = carry_out(request, wire)
     except BaseException as error:  # noqa: BLE001 - whatever happens is told to the host, which decides whose fault it is
-        message = {"fault": fault_of(error)}
+        message = fault_of(error)
     wire.say(message)
     # Threads and exit handlers of the author's code have no say any more.
     sys.stderr.flush()
@@ -43,22 +43,23 @@ def carry_out(request: Mapping[str, Any], wire: Wire) -> dict[str, Any]:
     case = Case(request, Solution(wire))
     match request["do"]:
         case "items":
-            return {"items": python.items(case, request["function"])}
+            return {"op": "listed", "items": python.items(case, request["function"])}
         case "documents":
             from rubricgrade.checks.inside.documents import documents  # noqa: PLC0415 - checks don't pay for it
 
             for message in documents(case, request):
                 wire.say(message)
-            return {"end": True}
+            return {"op": "ended"}
         case _:
             kind: str = request["kind"]
             module = importlib.import_module(f"rubricgrade.checks.inside.{MODULES.get(kind, kind)}")
-            return {"result": as_message(module.check(case, request["spec"]))}
+            return as_message(module.check(case, request["spec"]))
 
 
 def as_message(result: CheckResult) -> dict[str, Any]:
     """A result as JSON."""
     return {
+        "op": "found",
         "value": result.value,
         "measured": result.measured,
         "fields": dict(result.fields),
@@ -105,7 +106,8 @@ def fault_of(error: BaseException) -> dict[str, Any]:
 
 def _fault(origin: str, error: BaseException, message: str, evidence: Sequence[Seen] = ()) -> dict[str, Any]:
     name = type(error).__name__
-    return {"origin": origin, "kind": name, "message": cut(message, QUOTE), "evidence": as_evidence(evidence)}
+    told, seen = cut(message, QUOTE), as_evidence(evidence)
+    return {"op": "failed", "origin": origin, "kind": name, "message": told, "evidence": seen}
 
 
 def _is_agents(path: str) -> bool:

@@ -36,8 +36,11 @@ class Wire:
         return cls(incoming, outgoing)
 
     def say(self, message: Mapping[str, Any]) -> None:
-        """Send one message. Raises `ValueError` for NaN and what is no JSON."""
-        left = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
+        """Send one message; a lone surrogate becomes a question mark. Raises `ValueError` for NaN and other no JSON."""
+        self._send(json.dumps(message, allow_nan=False, ensure_ascii=False))
+
+    def _send(self, text: str) -> None:
+        left = memoryview(text.encode("utf-8", "replace") + b"\n")
         while left:
             left = left[os.write(self._outgoing, left) :]
 
@@ -49,6 +52,6 @@ class Wire:
         return json.loads(line)
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a question and wait for its answer."""
-        self.say(message)
+        """Send a question, to the letter, and wait for its answer."""
+        self._send(json.dumps(message, allow_nan=False))
         return self.hear()

@@ -1,6 +1,5 @@
 """Finishes the file system and gives up every right, before any other program has run in the sandbox."""
 
-import array
 import os
 import sys
 
@@ -13,6 +12,7 @@ from .system import (
     MS_RDONLY,
     MS_REC,
     MS_REMOUNT,
+    Buffer,
     descend,
     libc,
     mount,
@@ -66,18 +66,13 @@ def mount_reading(source: str, target: str) -> None:
     os.close(at)
 
 
-def close_proc(files: list[str], folders: list[str], frozen: list[str]) -> None:
-    """Hide what /proc tells about the host, and make the rest of its switches read-only."""
-    for path in files:
+def close_proc(hidden: list[str], frozen: str) -> None:
+    """Hide what /proc tells about the host, and make its switches read-only."""
+    for path in hidden:
         if os.path.exists(path):  # noqa: PTH110  # pathlib is not affordable here
             mount("/dev/null", path, "", MS_BIND)
-    for path in folders:
-        if os.path.isdir(path):  # noqa: PTH112  # pathlib is not affordable here
-            mount("tmpfs", path, "tmpfs", MS_RDONLY, "size=4k,nr_inodes=2,mode=555")
-    for path in frozen:
-        if os.path.isdir(path):  # noqa: PTH112  # pathlib is not affordable here
-            mount(path, path, "", MS_BIND | MS_REC)
-            mount("none", path, "", MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount(frozen, frozen, "", MS_BIND | MS_REC)
+    mount("none", frozen, "", MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
 
 def give_up_rights(uid: int, outer_uid: int, switches: int, seccomp: bytes) -> None:
@@ -108,8 +103,8 @@ def give_up_rights(uid: int, outer_uid: int, switches: int, seccomp: bytes) -> N
     libc("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody in here may trace pid 1 or read its memory
     if seccomp:
-        program = array.array("B", seccomp)
-        address, _ = program.buffer_info()
+        program = Buffer(seccomp)
+        address = program.address()
         header = (len(seccomp) // 8).to_bytes(2, sys.byteorder) + bytes(6) + address.to_bytes(8, sys.byteorder)
         libc("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0)
 
@@ -132,7 +127,7 @@ def confine(config: "Config", seed: "Callable[[tuple[int, ...]], None]") -> list
         else:
             mount_reading(layers[target], target)
     switches = os.open("/proc/sys", os.O_PATH | os.O_DIRECTORY)
-    close_proc(config["hidden_files"], config["hidden_folders"], config["frozen"])
+    close_proc(config["hidden"], config["frozen"])
     for path in config["spent"]:
         libc("umount2", path.encode(), MNT_DETACH)
     for path in config["folders"]:

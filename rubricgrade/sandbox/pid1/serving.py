@@ -5,10 +5,10 @@ Replies are short plain text, because the host trusts nothing that comes out.
 """
 
 import _socket
-import array
 import marshal
 import os
 import select
+import sys
 import time
 
 from .confining import confine
@@ -48,7 +48,8 @@ class Command:
 
 def reply(channel: _socket.socket, text: str, fds: tuple[int, ...] = ()) -> None:
     """Answer a request; the asker may have gone."""
-    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    packed = b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds)  # `array` imports half the library
+    rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)] if fds else []
     try:
         channel.sendmsg([text.encode("utf-8", "replace")[:4096]], rights)
     except OSError:
@@ -173,7 +174,7 @@ def received(ancillary: "list[tuple[int, int, bytes]]") -> list[int]:
     """The open files that came with a message."""
     fds: list[int] = []
     for _, _, payload in ancillary:
-        fds.extend(array.array("i", payload))
+        fds.extend(memoryview(payload).cast("i"))
     return fds
 
 

@@ -18,6 +18,10 @@ class _Function(_ctypes.CFuncPtr):
     _restype_ = _Int
 
 
+class _Char(_ctypes._SimpleCData):  # noqa: SLF001  # pyright: ignore[reportMissingTypeArgument, reportPrivateUsage]
+    _type_ = "c"
+
+
 _libc = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType]  # None is this process, as in dlopen(3)
 
 
@@ -29,6 +33,18 @@ def libc(name: str, *arguments: int | bytes | None) -> int:
         detail = arguments[1] if name == "mount" else b""
         raise OSError(number, f"{name}: {os.strerror(number)}", detail)
     return result
+
+
+class Buffer:
+    """Bytes at a fixed address, for structures that point at them, as long as this lives."""
+
+    def __init__(self, data: bytes) -> None:
+        kind = type("Bytes", (_ctypes.Array,), {"_type_": _Char, "_length_": len(data)})
+        self._held = kind.from_buffer_copy(data)
+
+    def address(self) -> int:
+        """Where the bytes are."""
+        return _ctypes.addressof(self._held)
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
@@ -85,8 +101,12 @@ def open_file(path: str, mode: int) -> int:
 
 
 def require_regular(fd: int) -> None:
-    """Raise OSError for an open file that is a FIFO, a device, a folder."""
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    """Raise OSError for an open file that is a FIFO, a device, a folder, or of /proc.
+
+    /proc shows every process itself, so that through us an agent would get at the memory of pid 1.
+    """
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_dev == os.stat("/proc").st_dev:  # noqa: PTH116  # pathlib is not affordable here
         raise OSError(EINVAL, "not a regular file")
 
 
