@@ -1,0 +1,65 @@
+"""For the bench: whole grades by `agrade_all`, with quotes verified, a verdict cache and grade files on.
+
+The bench's server quotes one fixed sentence as its evidence, so that sentence is put into every trajectory; without it
+no "yes" would hold. opts: {"cache": PATH} keeps the cache for a second run, {"style": "direct"} asks for no quotes.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rubricgrade import JudgeOptions, agrade_all
+from rubricgrade.loading import parse_rubric
+from rubricgrade.trajectory import Call, Step, Text, Trajectory
+
+QUOTED = "The transcript shows this at step 4 (mock)."
+
+
+def _rubric(criteria: Any) -> str:
+    items = [
+        {"id": name.lower(), "points": points, "description": text, "judge": {}} for name, points, text in criteria
+    ]
+    return json.dumps({"id": "bench", "title": "The bench's rubric", "criteria": items})
+
+
+def _step(message: dict[str, Any]) -> Step:
+    calls = tuple(
+        Call(id=call["id"], name=call["function"]["name"], arguments=json.loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls", ())
+    )
+    return Step(role=message["role"], content=(Text(text=message.get("content") or ""),), calls=calls)
+
+
+def _trajectory(entry: Any) -> Trajectory:
+    steps = [_step(message) for message in entry["messages"]]
+    return Trajectory(id=entry["id"], steps=(*steps, Step(role="assistant", content=(Text(text=QUOTED),))))
+
+
+async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opts: dict[str, Any]) -> dict[Any, Any]:
+    """Grade every trajectory; an open verdict is reported as its cause."""
+    rubric = parse_rubric(_rubric(criteria), file="bench.yaml")
+    with tempfile.TemporaryDirectory() as folder:
+        judge = JudgeOptions(
+            model="openai/gpt-4o-mini",
+            api_base=base,
+            api_key="sk",
+            concurrency=concurrency,
+            cache=Path(opts.get("cache", f"{folder}/cache.sqlite")),
+            style=opts.get("style", "reasoned"),
+        )
+        grades = await agrade_all(
+            [_trajectory(entry) for entry in trajectories],
+            rubric,
+            judge=judge,
+            store=lambda trajectory: f"{folder}/{trajectory.id}",
+            concurrency=concurrency,
+        )
+    names = {name.lower(): name for name, _, _ in criteria}
+    return {
+        (grade.trajectory.id, names[item.id]): item.message or item.cause if item.open else item.value == 1
+        for grade in grades
+        for item in grade.criteria
+    }
