@@ -20,6 +20,7 @@ from rubricgrade.trajectory import Trajectory
 MESSAGES = ("messages", "traj", "conversation", "conversations")
 # Where a response says what was said; all else in it is about the response.
 SAID = {"choices", "role", "content", "type"}
+ASKED = {"messages", "system", "model"}
 EXIT = "exit"
 
 
@@ -73,7 +74,7 @@ def read(document: Document) -> list[Trajectory]:
         answers = _answers(response or {})
         about = {key: value for key, value in (response or {}).items() if key not in SAID}
         rest |= {"usage": about.pop("usage", None), "model": request.get("model"), "response": about}
-        del rest["request"]
+        rest["request"] = {key: value for key, value in request.items() if key not in ASKED}
     elif name is not None:
         before, answers = [*_system(rest), *rest.pop(name)], _choices(rest)
         rest.pop("system", None)
@@ -141,9 +142,10 @@ def _system(fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _choices(fields: dict[str, Any]) -> list[Any]:
-    """The messages of a chat completion's choices."""
+    """The messages of a chat completion's choices, each with the reason why it ended."""
     choices = [as_object(choice) or {} for choice in as_list(fields.get("choices")) or []]
-    return [choice["message"] for choice in choices if as_object(choice.get("message")) is not None]
+    messages = [(as_object(choice.get("message")), choice.get("finish_reason")) for choice in choices]
+    return [{**message, "finish_reason": reason} for message, reason in messages if message is not None]
 
 
 def _answers(response: dict[str, Any]) -> list[Any]:

@@ -25,7 +25,7 @@ class Content:
     Attributes:
         parts: What is shown.
         reasoning: Private reasoning found in it, in order.
-        extra: Fields of parts that have no place in a part, by the part's index.
+        extra: Fields of parts that have no place in a part, by the part's number (from 1).
         notes: What could not be kept as it was.
     """
 

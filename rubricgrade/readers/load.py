@@ -20,12 +20,18 @@ LINES_LOOKED_AT = 200
 FAULTS_SHOWN = 20
 
 
-def load_trajectory(path: Path | str, *, format: str | None = None) -> Trajectory:  # noqa: A002 - the word for it
+def load_trajectory(
+    path: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002 - the word for it
+    strict: bool = True,
+) -> Trajectory:
     """Load the one episode that a file or an episode's folder holds.
 
     Args:
         path: A file of any known format, or a folder with a ``trajectory.json``.
         format: The format's name, instead of recognising it by its content.
+        strict: As in `load_trajectories`.
 
     Returns:
         The trajectory, with its workspace and world when they lie beside a ``trajectory.json``.
@@ -33,7 +39,7 @@ def load_trajectory(path: Path | str, *, format: str | None = None) -> Trajector
     Raises:
         TrajectoryError: It can't be read, or holds several episodes.
     """
-    trajectories = load_trajectories(path, format=format)
+    trajectories = load_trajectories(path, format=format, strict=strict)
     if len(trajectories) > 1:
         message = f"holds {len(trajectories)} episodes, not one; load them with load_trajectories"
         raise TrajectoryError(Fault(message, str(path), code="TR006"))

@@ -15,7 +15,7 @@ from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.media import without_binary
 from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, as_time, take, without_nulls
 from rubricgrade.readers.usage import usage_of
-from rubricgrade.trajectory import Call, Role, Usage
+from rubricgrade.trajectory import Call, Image, Role, Usage
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -76,8 +76,9 @@ def leftovers(draft: Draft, rest: dict[str, Any], place: str) -> dict[str, Any]:
     if tokens:
         rest = {key: value for key, value in rest.items() if key not in tokens}
         draft.warn(place, "token ids, masks or log-probabilities were left out", "tokens")
-    slim, cut = without_binary(without_nulls(rest), [])
-    if cut:
+    images: list[Image] = []
+    slim, cut = without_binary(without_nulls(rest), images)
+    if cut or images:
         draft.warn(place, "binary data beside the content was left out; its size and hash are kept", "binary")
     return slim
 

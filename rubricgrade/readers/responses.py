@@ -21,6 +21,9 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 BUILT_IN = "_call"
 OUTCOMES = ("output", "outputs", "results", "result", "error")
 OUTPUT = "_output"
+# What of a request and a response is read; and what of a response is kept even where it repeats the request.
+READ = {"input", "instructions", "model", "output", "usage", "reward"}
+KEPT = {"id", "status", "error", "incomplete_details"}
 
 
 def is_item(value: Any) -> bool:
@@ -80,7 +83,9 @@ def read(document: Document) -> list[Trajectory]:
     if fields is response:
         rest = {"id": fields.get("id")}
     facts = facts_of({"model": response.get("model") or request.get("model"), "usage": response.get("usage"), **rest})
-    meta = {**facts["meta"], "response": {key: value for key, value in response.items() if key in _KEPT}}
+    about = {key: value for key, value in request.items() if key not in READ} if request is not response else {}
+    put_out = {key: value for key, value in response.items() if key not in READ | request.keys() or key in KEPT}
+    meta = {**facts["meta"], "request": without_nulls(about), "response": without_nulls(put_out)}
     facts["meta"] = leftovers(draft, {key: value for key, value in meta.items() if value}, "")
     return [draft.finish(id=name_of(rest, document), **facts)]
 
@@ -110,9 +115,6 @@ def read_lines(documents: list[Document]) -> list[Trajectory]:
         listed = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
         draft.warn("", f"lines that hold no item were left out: {listed}", "not_messages")
     return [draft.finish(id=documents[0].name.rsplit("-", 1)[0])]
-
-
-_KEPT = {"id", "status", "error", "incomplete_details"}
 
 
 @dataclass(slots=True)
