@@ -15,6 +15,7 @@ from rubricgrade import JudgeOptions, agrade_all
 from rubricgrade.loading import parse_rubric
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 
+_folder = tempfile.TemporaryDirectory()  # removed when the process ends, which is no part of grading
 QUOTED = "The transcript shows this at step 4 (mock)."
 
 
@@ -41,22 +42,23 @@ def _trajectory(entry: Any) -> Trajectory:
 async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opts: dict[str, Any]) -> dict[Any, Any]:
     """Grade every trajectory; an open verdict is reported as its cause."""
     rubric = parse_rubric(_rubric(criteria), file="bench.yaml")
-    with tempfile.TemporaryDirectory() as folder:
-        judge = JudgeOptions(
-            model="openai/gpt-4o-mini",
-            api_base=base,
-            api_key="sk",
-            concurrency=concurrency,
-            cache=Path(opts.get("cache", f"{folder}/cache.sqlite")),
-            style=opts.get("style", "reasoned"),
-        )
-        grades = await agrade_all(
-            [_trajectory(entry) for entry in trajectories],
-            rubric,
-            judge=judge,
-            store=lambda trajectory: f"{folder}/{trajectory.id}",
-            concurrency=concurrency,
-        )
+    folder = tempfile.mkdtemp(dir=_folder.name)
+    judge = JudgeOptions(
+        model="openai/gpt-4o-mini",
+        api_base=base,
+        api_key="sk",
+        concurrency=concurrency,
+        cache=Path(opts.get("cache", f"{folder}/cache.sqlite")),
+        style=opts.get("style", "reasoned"),
+        batch=opts.get("batch"),
+    )
+    grades = await agrade_all(
+        [_trajectory(entry) for entry in trajectories],
+        rubric,
+        judge=judge,
+        store=lambda trajectory: f"{folder}/{trajectory.id}",
+        concurrency=concurrency,
+    )
     names = {name.lower(): name for name, _, _ in criteria}
     return {
         (grade.trajectory.id, names[item.id]): item.message or item.cause if item.open else item.value == 1

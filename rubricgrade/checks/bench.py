@@ -9,21 +9,30 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from rubricgrade.checks.dialogue import Attempt, News, converse
+from rubricgrade.checks.dialogue import Attempt, News, Trouble, converse
 from rubricgrade.checks.messages import Listed, Read, Reading, clean
 from rubricgrade.checks.outcome import ItemsFault, Outcome
 from rubricgrade.checks.places import Places
-from rubricgrade.checks.request import request_for
+from rubricgrade.checks.request import compares, request_for
 from rubricgrade.checks.settling import Settled, settle
-from rubricgrade.checks.solution import Solution
 from rubricgrade.checks.verdict import Uses, outcome_of, picked
-from rubricgrade.errors import CheckError, RubricError, SandboxError, SandboxUnavailable, TemplateError, TrajectoryError
+from rubricgrade.errors import (
+    CheckError,
+    RubricError,
+    SandboxError,
+    SandboxLost,
+    SandboxUnavailable,
+    TemplateError,
+    TrajectoryError,
+)
 from rubricgrade.evidence import Document
 from rubricgrade.result import Cause, Isolation
 from rubricgrade.rubric import Check, Rubric
 from rubricgrade.sandbox import Provider, Sandbox, Template
 from rubricgrade.trajectory import Trajectory
 
+AT_ONCE = 4
+"""Checks that run at the same time: more would only take each other's time, and every check has a limit of time."""
 DOCUMENT_SECONDS = 120.0
 MOST_DEATHS = 20
 """Documents that may kill their reader before the rest is given up."""
@@ -36,11 +45,16 @@ class Bench:
         trajectory: What is graded; its workspace and world are treated as hostile.
         rubric: Whose checks they are.
         provider: Makes the sandboxes.
-        template: What the agent's code runs in; default: the base template.
+        template: What the agent's code runs in; default: the base template. An error stands for one that can't be had:
+            the checks that run the agent's code then fail with it.
     """
 
     def __init__(
-        self, trajectory: Trajectory, rubric: Rubric, provider: Provider, template: Template | None = None
+        self,
+        trajectory: Trajectory,
+        rubric: Rubric,
+        provider: Provider,
+        template: Template | TemplateError | None = None,
     ) -> None:
         self._trajectory = trajectory
         self._rubric = rubric
@@ -48,6 +62,7 @@ class Bench:
         self._uses = Uses(rubric)
         self._checker: Sandbox | None = None
         self._opening = asyncio.Lock()
+        self._room = asyncio.Semaphore(AT_ONCE)
         self._running: dict[int, asyncio.Task[Outcome]] = {}
         # The keys above are identities: what they stand for must stay alive.
         self._checks: list[Check] = []
@@ -132,7 +147,9 @@ class Bench:
                 else:
                     found.append(Document(**news.model_dump(exclude={"op"})))
 
-            attempt = await self._attempt(request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=True, hear=hear)
+            attempt = await self._attempt(
+                request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=bool(skip), hear=hear
+            )
             trouble = attempt.trouble
             if trouble is None:
                 return tuple(found)
@@ -154,7 +171,7 @@ class Bench:
         settled = await self._settled(request, check.timeout)
         if isinstance(settled, Outcome):
             return replace(settled, kind=check.kind, seconds=time.monotonic() - began)
-        outcome = outcome_of(check.kind, settled, self._uses.worst_high(check))
+        outcome = outcome_of(check.kind, settled, self._uses.worst_high(check), compares=compares(request))
         return replace(outcome, seconds=time.monotonic() - began)
 
     async def _settled(self, request: Mapping[str, Any], seconds: float) -> Settled | Outcome:
@@ -182,21 +199,24 @@ class Bench:
         control: bool = False,
         hear: News | None = None,
     ) -> Attempt:
-        solution = Solution(
-            lambda: self._places.solution(control=control),
-            workdir=self._places.workdir,
-            path=self._places.path,
-            seconds=seconds,
-        )
-        checker = await self._places.checker(control=control) if fresh else await self._shared()
         has = {"workspace": self._trajectory.workspace is not None, "world": self._trajectory.world is not None}
-        links = {} if control else self._places.links
-        try:
-            return await converse(checker, solution, {**request, **has, "links": links}, seconds=seconds, hear=hear)
-        finally:
-            await solution.close()
-            if fresh:
-                await checker.close()
+        async with self._room:
+            checker: Sandbox | None = None
+            solution = self._places.solution_of(control=control, seconds=seconds)
+            try:
+                checker = await (self._places.checker(control=control) if fresh else self._shared())
+                links = {} if control else self._places.links
+                whole = {**request, **has, "links": links}
+                return await converse(checker, solution, whole, seconds=seconds, hear=hear)
+            except SandboxLost as error:
+                trouble = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
+                if checker is self._checker:
+                    self._checker = None
+                return Attempt(None, trouble, frozenset(), ran_agents_code=solution.used)
+            finally:
+                await solution.close()
+                if checker is not None and checker is not self._checker:
+                    await checker.close()
 
     async def _shared(self) -> Sandbox:
         """The checker's sandbox that all first attempts share."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, evidence_of, understand
 from rubricgrade.checks.solution import Solution
-from rubricgrade.errors import SandboxLost
+from rubricgrade.errors import InputError
 from rubricgrade.result import Cause, Evidence
 from rubricgrade.sandbox import Done, Sandbox
 
@@ -72,12 +72,12 @@ async def converse(
         request: What to do.
         seconds: How long the check itself may take, without its waiting for the solution.
         hear: Called with the news of documents.
+
+    Raises:
+        SandboxLost: One of the sandboxes died.
+        InputError: The solution's template, or what the agent left, can't be had.
     """
-    ending: Last | Trouble
-    try:
-        ending = await _talk(checker, solution, request, seconds, hear)
-    except SandboxLost as error:
-        ending = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
+    ending = await _talk(checker, solution, request, seconds, hear)
     said, trouble = (None, ending) if isinstance(ending, Trouble) else (ending, None)
     return Attempt(said, trouble, frozenset(solution.doubts), solution.used)
 
@@ -113,6 +113,8 @@ async def _talk(
                     return last
     except TimeoutError:
         return Trouble("unclear", "timeout", f"the check itself took more than {seconds:g} s")
+    except InputError:
+        raise  # the solution's template or files can't be had, which is nothing that the check's process has said
     except ValueError as error:
         return Trouble("unclear", "garbage", f"the check's process said what can't be understood: {error}")
     finally:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from rubricgrade import tree
 from rubricgrade.checks.facts import facts_of
+from rubricgrade.checks.inside.artifacts import glob_regex
+from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
-from rubricgrade.errors import CheckError, TrajectoryError
+from rubricgrade.checks.solution import Solution
+from rubricgrade.errors import CheckError, TemplateError, TrajectoryError
 from rubricgrade.result import Isolation
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Layer, Provider, Sandbox, Template, base_template
@@ -31,26 +34,23 @@ class Places:
         isolation: What really holds in the sandboxes; nothing before one was opened.
     """
 
-    def __init__(self, trajectory: Trajectory, rubric: Rubric, provider: Provider, template: Template | None) -> None:
+    def __init__(
+        self, trajectory: Trajectory, rubric: Rubric, provider: Provider, template: Template | TemplateError | None
+    ) -> None:
         self._trajectory = trajectory
         self._rubric = rubric
         self._provider = provider
-        self._template = base_template() if template is None else template
+        self._template = template if isinstance(template, Template) else base_template()
+        self._absent = template if isinstance(template, TemplateError) else None
         self._held = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._staged: dict[str, Path] = {}
         self.links: dict[str, str] = {}
         self.isolation = Isolation()
 
-    @property
-    def workdir(self) -> str:
-        """Where the agent's files lie in the solution's sandbox."""
-        return self._template.workdir
-
-    @property
-    def path(self) -> str:
-        """The PATH that the template sets; empty when it sets none."""
-        return self._template.env.get("PATH", "")
+    def solution_of(self, *, control: bool, seconds: float) -> Solution:
+        """The agent's code for one check, which may take so many seconds; `control` leaves out the agent's files."""
+        return Solution(lambda: self._open_solution(control=control), self._template, seconds=seconds)
 
     async def checker(self, *, control: bool) -> Sandbox:
         """A sandbox with the sealed files, the workspace and the world to read, and no code of the agent to run.
@@ -71,15 +71,10 @@ class Places:
                 layers.append(Layer(folder, target))
         return await self._open(base_template(layers=tuple(layers)))
 
-    async def solution(self, *, control: bool) -> Sandbox:
-        """A pristine copy of the template with the agent's files over it, and no sealed byte.
-
-        Args:
-            control: Leave out the agent's files.
-
-        Raises:
-            CheckError: The trajectory has no workspace.
-        """
+    async def _open_solution(self, *, control: bool) -> Sandbox:
+        """A pristine copy of the template with the agent's files over it, and no sealed byte."""
+        if self._absent is not None:
+            raise TemplateError(self._absent.faults)
         if self._trajectory.workspace is None:
             raise CheckError("this check runs the agent's code, and the trajectory has no workspace")
         if control:
@@ -120,10 +115,15 @@ class Places:
             return self._staged[key]
 
     async def _copy(self, key: str, source: Path) -> Path:
-        """A private copy of a folder that the agent could write to; a checker's copy loses its links."""
+        """A private copy of a folder that the agent could write to.
+
+        A checker's copy has no links; the solution's only what was declared to be the agent's work, if anything was.
+        """
         async with self._lock:
             if key not in self._staged:
                 folder = await self._stage(source, layer=key == "solution")
+                if key == "solution" and (artifacts := self._trajectory.artifacts):
+                    await asyncio.to_thread(_keep, folder, artifacts)
                 if key.startswith("checker"):
                     links = await asyncio.to_thread(_unlink, folder)
                     if key == "checker workspace":
@@ -143,6 +143,17 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
+
+
+def _keep(folder: Path, artifacts: Sequence[str]) -> None:
+    """Take everything out of a private copy that no glob stands for. Raises `TrajectoryError` for what is no glob."""
+    try:
+        wanted = [glob_regex(pattern) for pattern in artifacts]
+    except AuthorFault as error:
+        raise TrajectoryError(f"artifacts: {error}") from None
+    for entry in tree.walk(folder, layer=True).entries:
+        if entry.kind != "folder" and not any(pattern.fullmatch(entry.path) for pattern in wanted):
+            (folder / entry.path).unlink()
 
 
 def _unlink(folder: Path) -> dict[str, str]:

@@ -53,6 +53,18 @@ def request_for(
     }
 
 
+def compares(request: Mapping[str, Any]) -> bool:
+    """Whether a check that runs the agent's code compares what that says, and does not only look at exit codes."""
+    spec: Mapping[str, Any] = request["spec"]
+    match request["kind"]:
+        case "command":
+            return not spec.keys().isdisjoint({"equals", "contains", "matches", "json"})
+        case "cases" if spec.get("program") is not None:
+            return all("stdout" in case or "lines" in case for case in spec["cases"] if isinstance(case, dict))
+        case _:
+            return True
+
+
 def _cases(rubric: Rubric, path: str) -> Any:
     """Cases are read by the rubric's own strict rules, also where they are YAML."""
     if path not in rubric.sealed:

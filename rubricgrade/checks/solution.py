@@ -12,7 +12,7 @@ from typing import Any
 from rubricgrade.checks.inside import driver
 from rubricgrade.checks.messages import Call, Run
 from rubricgrade.errors import CheckError
-from rubricgrade.sandbox import Done, Sandbox
+from rubricgrade.sandbox import Done, Sandbox, Template
 
 KiB, MiB = 1 << 10, 1 << 20
 OUTPUT = 1 * MiB
@@ -36,18 +36,18 @@ class Solution:
         used: Whether any code was run.
     """
 
-    def __init__(self, opener: Callable[[], Awaitable[Sandbox]], *, workdir: str, path: str, seconds: float) -> None:
+    def __init__(self, opener: Callable[[], Awaitable[Sandbox]], template: Template, *, seconds: float) -> None:
         """Nothing is opened before it is asked.
 
         Args:
-            opener: Opens a pristine fork.
-            workdir: Where the agent's files lie in it.
-            path: The PATH that the template sets, if it does.
+            opener: Opens a pristine fork, or raises `CheckError`, `SandboxError` or `TemplateError`.
+            template: What it is a fork of.
             seconds: How long all runs of this check may take together.
         """
         self._open = opener
-        self._workdir = PurePosixPath(workdir)
-        self._path = [PurePosixPath(part) for part in path.split(":") if part]
+        self._workdir = PurePosixPath(template.workdir)
+        self._path = [PurePosixPath(part) for part in template.env.get("PATH", "").split(":") if part]
+        self._memory = template.limits.memory
         self._seconds = seconds
         self._left = seconds
         self._fork: Sandbox | None = None
@@ -140,7 +140,7 @@ class Solution:
             return f"timed out after {min(done.seconds, self._seconds):.3g} s" if done.seconds else self._used_up()
         if done.oom and done.code != 0:
             self.doubts.add("memory")
-            return "ran out of memory"
+            return f"ran out of memory, of which it may have {self._memory // MiB:,} MiB"
         if done.flooded:
             self.doubts.add("flood")
             return f"wrote more than {done.stdout_total + done.stderr_total:,} bytes and was stopped"
@@ -167,9 +167,9 @@ def _driver() -> str:
 
 
 def _reply(done: Done, token: str) -> str | None:
-    """The one line that the driver wrote; None when there is none, or several, or it was cut."""
+    """The one line that the driver wrote; None when there is none, or several, or it was cut, or the driver failed."""
     lines = [line for line in done.stdout.split(b"\n") if line.startswith(token.encode() + b" ")]
-    if len(lines) != 1 or done.stdout_total > len(done.stdout):
+    if done.code != 0 or len(lines) != 1 or done.stdout_total > len(done.stdout):
         return None
     return lines[0].removeprefix(token.encode() + b" ").decode("utf-8", "replace")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rubricgrade.checks.dialogue import Trouble
 from rubricgrade.checks.messages import Found, evidence_of
-from rubricgrade.checks.outcome import Outcome
+from rubricgrade.checks.outcome import Outcome, Where
 from rubricgrade.checks.settling import Settled
 from rubricgrade.result import Evidence
 from rubricgrade.rubric import Check, Criterion, Rubric
@@ -43,16 +43,17 @@ class Uses:
         )
 
 
-def outcome_of(kind: str, settled: Settled, worst_high: bool) -> Outcome:
+def outcome_of(kind: str, settled: Settled, worst_high: bool, *, compares: bool = True) -> Outcome:
     """The outcome of a check whose trouble, if any, has an owner.
 
     Args:
         kind: The kind of check.
         settled: How it went.
         worst_high: A high value costs the agent, so that cases which its code did not let be decided can't count low.
+        compares: Something that the agent's code does not know is compared; else it decides itself, by its exit code.
     """
-    isolation = "out-of-process" if settled.attempt.ran_agents_code else "none"
-    blank = Outcome(kind, isolation=isolation)
+    where: Where = "out-of-process" if compares else "in-process"
+    blank = Outcome(kind, isolation=where if settled.attempt.ran_agents_code else "none")
     trouble = settled.trouble
     if trouble is not None:
         return _failed(blank, trouble)

@@ -7,56 +7,24 @@ reaped; whatever a killed grader leaves behind is removed by the next one.
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import platform
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from rubricgrade.errors import SandboxUnavailable
 from rubricgrade.sandbox import building, cgroups, interior, launch, remedy, seccomp, staging, state
 from rubricgrade.sandbox.contract import Isolation, Template
 from rubricgrade.sandbox.live import BubblewrapSandbox, Parts
 
-T = TypeVar("T")
-
-
-async def _in_thread(work: Callable[[], T], undo: Callable[[T], object]) -> T:
-    """Run blocking work in a thread; when we are cancelled meanwhile, what it makes is undone, whatever becomes of us.
-
-    The undoing happens in a thread as well: the event loop may end with us.
-    """
-    lock = threading.Lock()
-    made: list[T] = []
-    unwanted = threading.Event()
-
-    def job() -> T:
-        result = work()
-        with lock:
-            if not unwanted.is_set():
-                made.append(result)
-                return result
-        undo(result)
-        return result
-
-    try:
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, job))
-    except asyncio.CancelledError:
-        with lock:
-            unwanted.set()
-        for result in made:
-            threading.Thread(target=undo, args=(result,)).start()
-        raise
-
 
 def environment(inside: interior.Interior, template: Template) -> dict[str, str]:
     """The whole environment of a sandbox's processes: nothing of the host's."""
     return {
-        "PATH": inside.path,
+        "PATH": interior.ROOT_PATH if building.has_root(template) else inside.path,
         "HOME": interior.HOME,
         "USER": "agent",
         "LOGNAME": "agent",
@@ -95,14 +63,17 @@ class BubblewrapProvider:
             SandboxUnavailable: This host can't.
         """
         with self._lock:
-            if self._interior is None:
+            if self._interior is None or not self._interior.base.exists():
                 if sys.platform != "linux":
                     raise SandboxUnavailable(remedy.NOT_LINUX)
                 if platform.machine() not in seccomp.AUDIT_ARCH:
                     raise SandboxUnavailable(remedy.MACHINE.format(machine=platform.machine()))
                 launch.bwrap()
+                if os.geteuid() == 0:
+                    launch.user_namespace()
                 state.reap()
                 self._interior = interior.prepare(state.root())
+            os.utime(self._interior.base)  # in use: nobody else removes it
             return self._interior
 
     async def open(self, template: Template, *, label: str = "") -> BubblewrapSandbox:
@@ -110,7 +81,9 @@ class BubblewrapProvider:
         return await self._open(template, label, None)
 
     async def _open(self, template: Template, label: str, seed: launch.Seed | None) -> BubblewrapSandbox:
-        parts = await _in_thread(functools.partial(self._make, template, label, seed), Parts.end)
+        if not self._interior:
+            await asyncio.to_thread(self.interior)
+        parts = await self._make(template, label, seed)
         group = f"cgroup{parts.group.version}" if parts.group else ""
         return BubblewrapSandbox(
             parts,
@@ -127,7 +100,7 @@ class BubblewrapProvider:
             reopen=lambda other: self._open(template, label, other),
         )
 
-    def _make(self, template: Template, label: str, seed: launch.Seed | None) -> Parts:
+    async def _make(self, template: Template, label: str, seed: launch.Seed | None) -> Parts:
         inside = self.interior()
         building.check(template, inside, self.kernel_uid)
         place = cgroups.find()
@@ -141,7 +114,7 @@ class BubblewrapProvider:
                     group = None  # the next best means holds the limits, and `Isolation` says so
             built = building.build(template, inside, entry, group, kernel_uid=self.kernel_uid, seed=seed is not None)
             with built.handles:
-                link = launch.start(built.plan, seed)
+                link = await launch.start(built.plan, seed)
         except BaseException:
             entry.release()
             raise
@@ -155,9 +128,12 @@ class BubblewrapProvider:
     async def stage(self, source: Path, *, layer: bool = False) -> AsyncGenerator[Path]:
         """A private copy of a hostile folder or archive, for use as `Layer.source` as long as the block runs."""
         owner = self.kernel_uid if os.geteuid() == 0 else None
-        staged = await _in_thread(
-            functools.partial(staging.stage, source, owner=owner, layer=layer), staging.Staged.release
-        )
+        staging_it = asyncio.ensure_future(asyncio.to_thread(staging.stage, source, owner=owner, layer=layer))
+        try:
+            staged = await asyncio.shield(staging_it)
+        except asyncio.CancelledError:
+            (await staging_it).release()  # a copy can't be stopped half-way
+            raise
         try:
             yield staged.folder
         finally:

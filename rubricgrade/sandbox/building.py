@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import posixpath
 import resource
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from rubricgrade.errors import TemplateError
 from rubricgrade.sandbox import cgroups, launch, seccomp, state
@@ -30,7 +31,12 @@ HIDDEN = [
 """What /proc tells every user about the host. (What only root may read is closed to a sandbox anyway.)"""
 FROZEN = "/proc/sys"
 """Made read-only: an ordinary user's sandbox would own the network switches in it."""
+ROOT = "/"
+PREPARED = "/.r"
+"""Where a root file system is put together, before it becomes the root."""
 RESERVED = ("/usr", "/etc", "/proc", "/dev", "/opt/env", "/.l", "/.u", "/bin", "/sbin", "/lib", "/lib64")
+RESERVED_IN_ROOT = ("/proc", "/dev")
+"""What a template with a root file system of its own must leave as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,17 @@ def check(template: Template, interior: Interior, kernel_uid: int) -> None:
         interior: What is there already, and must not be covered.
         kernel_uid: Who has to own a folder for a sandbox to be able to change it.
     """
-    held = [*RESERVED, *(inside for _, inside in interior.binds)]
-    for target in {template.workdir, *(layer.target for layer in template.layers)}:
-        path = PurePosixPath(target)
-        if not path.is_absolute() or ".." in path.parts or str(path) != target or target == "/":
+    if template.image:
+        raise TemplateError(
+            f"template {template.name!r} lies on a container image; use a provider made for {template.image!r}"
+        )
+    rooted = has_root(template)
+    held = RESERVED_IN_ROOT if rooted else (*RESERVED, *(inside for _, inside in interior.binds))
+    for target in {template.workdir, *(layer.target for layer in template.layers)} - ({ROOT} if rooted else set()):
+        if target == "/" or posixpath.normpath(target) != target or not target.startswith("/") or target[:2] == "//":
             raise TemplateError(f"not a clean absolute path inside: {target!r}")
         for place in held:
-            if PurePosixPath(place).is_relative_to(path) or path.is_relative_to(place):
+            if f"{place}/".startswith(f"{target}/") or f"{target}/".startswith(f"{place}/"):
                 raise TemplateError(f"{target!r} would cover or lie in {place!r}, which every sandbox needs as it is")
     for layer in template.layers:
         if not layer.source.is_dir():
@@ -74,6 +84,11 @@ def check(template: Template, interior: Interior, kernel_uid: int) -> None:
                 f"layer {layer.target!r}: {layer.source} does not belong to the sandbox's user {kernel_uid}, so the "
                 "sandbox could not change its copy of it; use what `stage` returns"
             )
+
+
+def has_root(template: Template) -> bool:
+    """Whether the template brings a root file system instead of the host's."""
+    return any(layer.target == ROOT and layer.mode == "overlay" for layer in template.layers)
 
 
 def _limits(limits: Limits, *, grouped: bool) -> list[tuple[int, int]]:
@@ -182,6 +197,7 @@ def build(
         "spent": builder.spent,
         "uid": INSIDE_UID,
         "outer_uid": builder.uid,
+        "root": PREPARED if has_root(template) else "",
         "seed": seed,
         "limits": _limits(limits, grouped=bool(group)),
         "seccomp": seccomp.program(count_memory=bool(group), machine=platform.machine()),
@@ -193,7 +209,7 @@ def build(
         interior,
         config,
         tuple(builder.binds),
-        (*builder.folders, TMP, *targets),
+        (*builder.folders, PREPARED) if has_root(template) else (*builder.folders, TMP, *targets),
         tuple(handles),
         template.network == "host",
         launch.user_namespace() if builder.owner else -1,

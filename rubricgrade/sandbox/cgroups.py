@@ -7,6 +7,7 @@ by themselves, through a handle that is opened here, so that nothing of the cont
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 import time
@@ -90,6 +91,7 @@ def _version_2(path: str, mount: Path) -> Place | None:
     return None
 
 
+@functools.cache
 def find(mount: Path = MOUNT) -> Place | None:
     """The place where this process may make groups that hold both limits, or None."""
     try:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
+from rubricgrade.tree import Listing
+
 MiB = 1 << 20
 
 
@@ -45,7 +47,7 @@ class Layer:
     Attributes:
         source: Host folder. Prepared by us (see `staging`), never a folder that an agent can still write to. When we
             are root it must be readable for others, and belong to the sandbox's user to be changed by it.
-        target: Absolute path inside.
+        target: Absolute path inside. ``/`` (as an overlay) is a root file system: nothing of the host's is shown.
         mode: ``read`` mounts it read-only; ``overlay`` lets the sandbox change its own copy of it.
     """
 
@@ -67,6 +69,7 @@ class Template:
         limits: What a fork may use.
         network: ``none``, or ``host`` for a template that asks for it (then it says so in every grade).
         upper: Where a fork's changes live: ``memory`` (sized tmpfs, fastest) or ``disk`` (survives for a snapshot).
+        image: Container image below the layers, for providers that have images; the others refuse it.
     """
 
     name: str = "base"
@@ -77,6 +80,7 @@ class Template:
     limits: Limits = field(default_factory=Limits)
     network: Literal["none", "host"] = "none"
     upper: Literal["memory", "disk"] = "memory"
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,10 @@ class Sandbox(Protocol):
 
     async def fork(self) -> Self:
         """An independent copy of this sandbox's file system as it is now (not of its processes)."""
+        ...
+
+    async def snapshot(self, archive: Path) -> Listing:
+        """Write what was changed in the work folder as an archive (`tree.pack`), deletions included, and list it."""
         ...
 
     async def close(self) -> None:

@@ -16,6 +16,7 @@ import shutil
 import site
 import sys
 import sysconfig
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,10 @@ from rubricgrade import tree
 ENV = "/opt/env"
 PID1 = f"import sys; sys.path.insert(0, {ENV!r}); import pid1.serving; pid1.serving.main(int(sys.argv[1]))"
 HOME = "/tmp/home"  # noqa: S108  # a path inside
+KEEP = 7 * 24 * 3600.0
+"""Seconds after its last use in which an interior of another version may be needed again."""
+ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH in a template that brings its own root file system."""
 SCRIPT_SIZE = 1 << 16
 """Bytes of the largest file in the scripts folder that is taken for a script."""
 
@@ -49,12 +54,14 @@ class Interior:
     """A prepared interior.
 
     Attributes:
+        base: The folder that holds what was made for it.
         binds: (host path, path inside) of folders to bind read-only, in this order.
         links: (target, path inside) of symbolic links, such as /bin.
         python: The interpreter, inside and outside.
         path: PATH of every process.
     """
 
+    base: Path
     binds: tuple[tuple[Path, str], ...]
     links: tuple[tuple[str, str], ...]
     python: str
@@ -186,6 +193,9 @@ def prepare(state: Path) -> Interior:
             making.rename(base)
         except OSError:  # another process was faster
             tree.remove(making)
+    for other in state.glob("base-*"):
+        if other != base and time.time() - other.stat().st_mtime > KEEP:
+            tree.remove(other)
     binds, links = _system_links()
     binds = [(Path("/usr"), "/usr"), *binds, (base / "etc", "/etc")]
     prefix = Path(sys.base_prefix).resolve()
@@ -199,4 +209,4 @@ def prepare(state: Path) -> Interior:
     if own.parent not in packages:
         binds.append((own, f"{ENV}/own/rubricgrade"))
     path = dict.fromkeys((f"{ENV}/bin", str(python.parent), "/usr/local/bin", "/usr/bin", "/bin"))
-    return Interior(tuple(binds), tuple(links), str(python), ":".join(path))
+    return Interior(base, tuple(binds), tuple(links), str(python), ":".join(path))

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import array
+import asyncio
 import contextlib
 import errno
 import functools
 import importlib.util
 import marshal
 import os
-import select
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 import sys
-import threading
-import time
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 
-from rubricgrade.errors import SandboxLost, SandboxUnavailable, TemplateError
+from rubricgrade.errors import SandboxUnavailable, TemplateError
 from rubricgrade.sandbox import remedy
 from rubricgrade.sandbox.interior import PID1, Interior
-from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Config, Request
+from rubricgrade.sandbox.link import END_WAIT, Link, readable
+from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Config
 
 KERNEL_UID = 62777
 """The user and group that sandboxes which root starts run as: nobody's, and not one that containers map by default."""
 
 START_WAIT = 60.0
 """Seconds in which a sandbox must come up; a busy host takes its time."""
-END_WAIT = 10.0
-"""Seconds that pid 1 gets to go by itself."""
 _NO_FOLDER = tuple(f"error {number} " for number in (errno.ENOTDIR, errno.ELOOP))
 _UCRED = struct.Struct("3i")
 
@@ -125,11 +120,11 @@ def _arguments(plan: Plan) -> list[str]:
     words += [] if plan.network else ["--unshare-net"]
     words += ["--as-pid-1", "--new-session", "--clearenv", "--cap-add", "ALL", "--hostname", "sandbox"]
     inside_paths = [inside for _, inside in plan.interior.binds] + [inside for _, inside, _ in plan.binds]
-    for above in dict.fromkeys(
-        str(path) for inside in inside_paths for path in reversed(PurePosixPath(inside).parents)
+    # Left to itself, bubblewrap makes the folders above these for nobody but uid 0.
+    for above in sorted(
+        {inside[:at] for inside in inside_paths for at, char in enumerate(inside) if at and char == "/"}
     ):
-        # Left to itself, bubblewrap makes these for nobody but uid 0.
-        words += ["--dir", above] if above != "/" else []
+        words += ["--dir", above]
     for folder, inside in plan.interior.binds:
         words += ["--ro-bind", str(folder), inside]
     for target, inside in plan.interior.links:
@@ -145,107 +140,12 @@ def _arguments(plan: Plan) -> list[str]:
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
-@dataclass(eq=False)
-class Link:
-    """The tie to one running sandbox: the socket of its pid 1, and bubblewrap, which reaps that.
-
-    Attributes:
-        socket: Our end. Shutting it down ends the sandbox.
-        process: bubblewrap. When it has ended, pid 1 has been reaped, so every process of the sandbox is gone.
-        pid1: A handle on pid 1, for the case that it should hang.
-        owner: The process that made it; in any other, which can only be a fork of it, it is dead.
-    """
-
-    socket: socket.socket
-    process: subprocess.Popen[bytes]
-    pid1: int
-    owner: int = field(default_factory=os.getpid)
-    ended: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        _open_links.add(self)
-        _forget_after_fork()
-
-    def send(self, request: Request, fds: tuple[int, ...]) -> None:
-        """Send one request; the files given are copied.
-
-        Raises:
-            SandboxLost: pid 1 has gone.
-            BlockingIOError: pid 1 is busy; try again.
-            ValueError: The request is too large.
-        """
-        data = marshal.dumps(request)
-        if len(data) > MESSAGE_LIMIT:
-            raise ValueError(f"arguments and environment take {len(data)} bytes; at most {MESSAGE_LIMIT} are allowed")
-        if self.ended or self.owner != os.getpid():
-            raise SandboxLost(
-                "the sandbox is closed" if self.owner == os.getpid() else "the sandbox is another process's"
-            )
-        try:
-            self.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
-        except BlockingIOError:
-            raise
-        except OSError as error:
-            raise SandboxLost(f"the sandbox has ended: {error.strerror}") from error
-
-    def end(self) -> None:
-        """End the sandbox; returns when all its processes are dead and reaped. Blocks for some milliseconds."""
-        with self.lock:
-            if self.ended:
-                return
-            self.ended = True
-        if self.owner != os.getpid():
-            return
-        with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-        handle = os.pidfd_open(self.process.pid)
-        try:
-            if not _ended(handle, END_WAIT):
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self.pid1, signal.SIGKILL)
-                _ended(handle, END_WAIT)
-            self.process.wait()
-        finally:
-            os.close(handle)
-            os.close(self.pid1)
-
-    def disown(self) -> None:
-        """After a fork, in the child: close our copies without touching the parent's sandbox."""
-        self.ended = True
-        self.socket.close()
-        os.close(self.pid1)
-
-
-_open_links: weakref.WeakSet[Link] = weakref.WeakSet()
-
-
-@functools.cache
-def _forget_after_fork() -> None:
-    """Have every later fork let go of the sandboxes, so that they end with their owner and not with its last child."""
-
-    def disown_all() -> None:
-        for link in list(_open_links):
-            if not link.ended:
-                link.disown()
-
-    os.register_at_fork(after_in_child=disown_all)
-
-
-def _ended(handle: int, seconds: float) -> bool:
-    """Whether a process ends within so many seconds."""
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
-
-
 Seed = Callable[[list[int]], None]
 """Fills the folders of changes, given by open handles in the order of the plan's spaces."""
 
 
-def _answer(ours: socket.socket, seed: Seed | None) -> tuple[bytes, int]:
-    """What pid 1 says first (after it was seeded), and its process id, as the kernel tells it."""
+def _receive(ours: socket.socket) -> tuple[bytes, int, list[int]]:
+    """What pid 1 says, its process id as the kernel tells it, and the files that it sends along."""
     data, ancillary, _, _ = ours.recvmsg(4096, 4096, socket.MSG_CMSG_CLOEXEC)
     fds, pid = array.array("i"), 0
     for level, kind, payload in ancillary:
@@ -253,70 +153,89 @@ def _answer(ours: socket.socket, seed: Seed | None) -> tuple[bytes, int]:
             pid = _UCRED.unpack(payload)[0]
         elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds.frombytes(payload)
-    try:
+    return data, pid, fds.tolist()
+
+
+async def _first_word(ours: socket.socket, seed: Seed | None) -> tuple[bytes, int]:
+    """What pid 1 says when it is up, or failed, and its process id. It is seeded on the way."""
+    while await readable(ours.fileno(), START_WAIT):
+        try:
+            data, pid, fds = _receive(ours)
+        except ConnectionError:
+            return b"", 0
         if data != b"seed" or not seed:
             return data, pid
-        seed(list(fds))
+        await asyncio.to_thread(_seed, seed, fds)
+        ours.send(b"go")
+    return f"error 0 no answer in {START_WAIT:g} s".encode(), 0
+
+
+def _seed(seed: Seed, fds: list[int]) -> None:
+    """Put the files in. Closes the handles itself: whoever waits for it may have gone by then."""
+    try:
+        seed(fds)
     finally:
         for fd in fds:
             os.close(fd)
-    ours.send(b"go")
-    return _answer(ours, None)
 
 
-def start(plan: Plan, seed: Seed | None = None) -> Link:
-    """Start a sandbox and wait until it can take requests. Blocks for some milliseconds.
+def _stop(ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    """End a sandbox that did not come up: without the socket its pid 1 goes, and bubblewrap with it."""
+    ours.close()
+    try:
+        process.wait(END_WAIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+async def start(plan: Plan, seed: Seed | None = None) -> Link:
+    """Start a sandbox and wait until it can take requests.
 
     Args:
         plan: What to build it from.
-        seed: Puts files into it before it starts; for a plan that says so.
+        seed: Puts files into it before it starts, in a thread; for a plan that says so.
 
     Raises:
         SandboxUnavailable: This host can't; the message says what would help.
         TemplateError: A layer has a link or a file where another one is to be mounted.
+        OSError, ValueError: What `seed` raises.
     """
     argv = [bwrap(), *_arguments(plan), "--", plan.interior.python, "-I", "-S", "-B", "-c", PID1]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     complaint, complainer = os.pipe()
     with contextlib.ExitStack() as stack:
-        stack.callback(theirs.close)
         stack.callback(os.close, complaint)
-        complainer_stack = stack.enter_context(contextlib.ExitStack())
-        complainer_stack.callback(os.close, complainer)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MESSAGE_LIMIT)
-        ours.settimeout(START_WAIT)
+        with theirs, contextlib.closing(os.fdopen(complainer, "wb", buffering=0)):
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            for end in (ours, theirs):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MESSAGE_LIMIT)
+            try:
+                ours.sendmsg(
+                    [marshal.dumps(dict(plan.config))],
+                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", plan.groups))],
+                )
+                process = subprocess.Popen(  # noqa: S603, ASYNC220  # our own argv; takes a millisecond, a thread no less
+                    [*argv, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=complainer,
+                    env={},
+                    cwd="/",
+                    pass_fds=(theirs.fileno(), *([plan.namespace] if plan.namespace >= 0 else [])),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise SandboxUnavailable(f"bubblewrap can't be started: {error}") from error
+        ours.setblocking(False)
         try:
-            ours.sendmsg(
-                [marshal.dumps(dict(plan.config))],
-                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", plan.groups))],
-            )
-            process = subprocess.Popen(  # noqa: S603  # our own argv; nothing of an agent is in it
-                [*argv, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=complainer,
-                env={},
-                cwd="/",
-                pass_fds=(theirs.fileno(), *([plan.namespace] if plan.namespace >= 0 else [])),
-                start_new_session=True,
-            )
-        except OSError as error:
-            ours.close()
-            raise SandboxUnavailable(f"bubblewrap can't be started: {error}") from error
-        theirs.close()
-        complainer_stack.close()
-        try:
-            answer, pid = _answer(ours, seed)
-        except (OSError, ValueError) as error:
-            answer, pid = f"error 0 {error}".encode(), 0
+            answer, pid = await _first_word(ours, seed)
+        except BaseException:
+            _stop(ours, process)
+            raise
         if answer != b"ready":
-            ours.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(END_WAIT)
-            process.kill()
-            process.wait()
+            _stop(ours, process)
             os.set_blocking(complaint, False)
             with contextlib.suppress(BlockingIOError):
                 answer += b" " + os.read(complaint, 4096)
@@ -324,17 +243,4 @@ def start(plan: Plan, seed: Seed | None = None) -> Link:
             if text.startswith(_NO_FOLDER):
                 raise TemplateError(f"a layer has something else where a folder is to be mounted: {text}")
             raise SandboxUnavailable(remedy.explain(text))
-    ours.setblocking(False)
     return Link(ours, process, os.pidfd_open(pid))
-
-
-def send_when_free(link: Link, request: Request, fds: tuple[int, ...], seconds: float = END_WAIT) -> None:
-    """Send from a worker thread, waiting while pid 1 is busy."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            return link.send(request, fds)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise SandboxLost("the sandbox takes no more requests") from None
-            time.sleep(0.002)

@@ -18,6 +18,7 @@ from rubricgrade.sandbox import cgroups, launch, quota, state
 from rubricgrade.sandbox.building import SHM
 from rubricgrade.sandbox.command import Command, Streams
 from rubricgrade.sandbox.contract import Done, Isolation, MiB, Template
+from rubricgrade.sandbox.link import END_WAIT, RETRY, Link
 from rubricgrade.sandbox.wire import Open, Purge, Spawn, Uppers
 
 REPLY_WAIT = 30.0
@@ -36,18 +37,16 @@ class Parts:
         disk: Folders on disk that hold what it has changed.
     """
 
-    link: launch.Link
+    link: Link
     entry: state.Entry
     group: cgroups.Group | None
     writable: tuple[str, ...]
     disk: tuple[Path, ...]
 
     def end(self) -> None:
-        """Kill it, wait until it is gone, remove its files."""
-        if self.link.owner != os.getpid():
-            return
-        self.link.end()
-        self.entry.release()
+        """Kill it, wait until it is gone, remove its files. May be called twice, by several threads."""
+        if self.link.end():
+            self.entry.release()
 
 
 Reopen = Callable[[launch.Seed], Awaitable["BubblewrapSandbox"]]
@@ -79,7 +78,6 @@ class BubblewrapSandbox:
         self._environment = environment
         self._isolation = isolation
         self._reopen = reopen
-        self._closing = threading.Lock()
         limits = template.limits
         self._watch = quota.Watch(parts.disk, limits.disk, limits.files, self._purge) if parts.disk else None
 
@@ -148,7 +146,7 @@ class BubblewrapSandbox:
         """
         return await self._reopen(self._seed)
 
-    async def snapshot(self, archive: Path) -> tree.Listing:
+    async def snapshot(self, archive: Path, *, place: str | None = None) -> tree.Listing:
         """Write what was changed in the work folder as an archive (see `tree.pack`) and list it.
 
         Deleted paths are listed with the kind ``deleted``; what has no place in an archive, as skipped. A template's
@@ -156,25 +154,33 @@ class BubblewrapSandbox:
 
         Args:
             archive: The file to write, usually ``workspace.tar.zst``.
+            place: Another place that the template makes writable, instead of the work folder.
         """
-        return await asyncio.to_thread(self._with_work, lambda fd: tree.pack(fd, archive, self._budget(), layer=True))
+        return await asyncio.to_thread(
+            self._with_upper,
+            place or self._template.workdir,
+            lambda fd: tree.pack(fd, archive, self._budget(), layer=True),
+        )
 
     async def changes(self) -> tree.Listing:
         """List what was made, changed or deleted in the work folder."""
-        return await asyncio.to_thread(self._with_work, lambda fd: tree.walk(fd, self._budget(), layer=True))
+        return await asyncio.to_thread(
+            self._with_upper, self._template.workdir, lambda fd: tree.walk(fd, self._budget(), layer=True)
+        )
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._close))
+        if self._watch:
+            self._watch.stop()
+        self._parts.link.shut()
+        try:
+            await self._parts.link.gone()
+            if self._parts.disk:
+                await asyncio.to_thread(self._parts.end)  # there may be much to remove
+        finally:
+            self._parts.end()  # at once, unless we are cancelled: even then nothing may stay
 
     # --- Inside ---------------------------------------------------------------------------------------------------
-
-    def _close(self) -> None:
-        with self._closing:
-            if self._watch:
-                self._watch.stop()
-            if not self._parts.link.ended:
-                self._parts.end()
 
     def _budget(self) -> tree.Budget:
         limits = self._template.limits
@@ -187,9 +193,9 @@ class BubblewrapSandbox:
             stack.callback(os.close, fd)
         return dict(zip(self._parts.writable, fds, strict=True))
 
-    def _with_work(self, work: Callable[[int], tree.Listing]) -> tree.Listing:
+    def _with_upper(self, place: str, work: Callable[[int], tree.Listing]) -> tree.Listing:
         with contextlib.ExitStack() as stack:
-            return work(self._uppers(stack)[self._template.workdir])
+            return work(self._uppers(stack)[place])
 
     def _seed(self, fds: list[int]) -> None:
         """Copy what was changed here into the still empty folders of changes of a fork."""
@@ -255,7 +261,7 @@ class BubblewrapSandbox:
 
     def _give_up(self) -> None:
         """End a sandbox that does not obey, without making the event loop wait for it."""
-        threading.Thread(target=self._close, daemon=True).start()
+        threading.Thread(target=self._parts.end).start()
 
     def _kills(self) -> int:
         try:
@@ -264,11 +270,11 @@ class BubblewrapSandbox:
             return 0  # the group went with the sandbox; that it died is told by its channel
 
     async def _send(self, request: Spawn, fds: tuple[int, ...]) -> None:
-        for _ in range(int(launch.END_WAIT / 0.002)):
+        for _ in range(int(END_WAIT / RETRY)):
             try:
                 return self._parts.link.send(request, fds)
             except BlockingIOError:
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(RETRY)
         raise SandboxLost("the sandbox takes no more requests")
 
     def _ask(self, request: Open | Uppers | Purge) -> list[int]:
@@ -281,7 +287,7 @@ class BubblewrapSandbox:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
             with theirs:
-                launch.send_when_free(self._parts.link, request, (theirs.fileno(),))
+                self._parts.link.send_when_free(request, (theirs.fileno(),))
             ours.settimeout(REPLY_WAIT)
             try:
                 answer, fds, _, _ = socket.recv_fds(ours, 8192, 64)

@@ -6,6 +6,7 @@ Namespaces, capabilities and the file system do the main work; this closes what 
 
 from __future__ import annotations
 
+import functools
 import platform
 import struct
 from typing import Final
@@ -126,6 +127,7 @@ def _when(number: int, *body: bytes) -> list[bytes]:
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
+@functools.cache
 def program(*, count_memory: bool, machine: str | None = None) -> bytes:
     """The filter, ready for the kernel.
 

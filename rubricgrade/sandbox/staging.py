@@ -1,46 +1,31 @@
-"""Private folders that become layers of sandboxes: copied once from a workspace or an archive, shared by many."""
+"""Private folders that become layers of sandboxes: copied once from a workspace or an archive."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rubricgrade import tree
 from rubricgrade.sandbox import state
 
 
+@dataclass(frozen=True, slots=True)
 class Staged:
-    """A staged folder, kept while somebody holds it.
+    """A staged folder.
 
     Attributes:
         folder: The folder, for `Layer.source`.
         listing: What it holds, and what of the source was left out.
+        entry: What keeps it alive.
     """
 
-    def __init__(self, entry: state.Entry, listing: tree.Listing) -> None:
-        self.folder = entry.folder / "files"
-        self.listing = listing
-        self._entry = entry
-        self._holders = 1
-        self._lock = threading.Lock()
-        self._owner = os.getpid()
-
-    def hold(self) -> Staged:
-        """Keep it for one more holder."""
-        with self._lock:
-            self._holders += 1
-        return self
+    folder: Path
+    listing: tree.Listing
+    entry: state.Entry
 
     def release(self) -> None:
-        """Let go; the last one to do so removes the folder."""
-        with self._lock:
-            self._holders -= 1
-            last = self._holders == 0
-        if last and self._owner == os.getpid():
-            self._entry.release()
+        """Remove it. No sandbox may use it any more."""
+        self.entry.release()
 
 
 def stage(
@@ -70,14 +55,4 @@ def stage(
     except BaseException:
         entry.release()
         raise
-    return Staged(entry, listing)
-
-
-@contextmanager
-def staged(source: Path, *, owner: int | None, layer: bool = False) -> Generator[Staged]:
-    """`stage` for the length of a block."""
-    result = stage(source, owner=owner, layer=layer)
-    try:
-        yield result
-    finally:
-        result.release()
+    return Staged(entry.folder / "files", listing, entry)

@@ -49,6 +49,7 @@ class Config(TypedDict):
         spent: Mounts to take away once everything is in place.
         uid: User and group id inside.
         outer_uid: The same in the namespace that pid 1 starts in, where pid 1 is 0.
+        root: Folder where a root file system is put together that then takes the place of everything; empty for none.
         seed: Whether the host fills the spaces first: pid 1 hands them out with ``seed`` and waits for a word.
         limits: (resource, value) for every command.
         seccomp: The filter program; empty for none.
@@ -64,6 +65,7 @@ class Config(TypedDict):
     spent: list[str]
     uid: int
     outer_uid: int
+    root: str
     seed: bool
     limits: list[tuple[int, int]]
     seccomp: bytes

@@ -31,6 +31,7 @@ PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 SECCOMP_MODE_FILTER = 2
 CAPABILITY_VERSION_3 = 0x20080522
 SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
+SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 
 def make_upper(space: "Space") -> int:
@@ -45,10 +46,10 @@ def make_upper(space: "Space") -> int:
     return os.open(f"{upper}/u", os.O_RDONLY | os.O_DIRECTORY)
 
 
-def mount_space(space: "Space") -> None:
+def mount_space(space: "Space", root: str) -> None:
     """Mount one writable place: the folder of its changes, over its lower layers if there are any."""
     upper = space["upper"]
-    at = descend(space["target"], make=True)
+    at = descend(root + space["target"], make=True)
     place = f"/proc/self/fd/{at}"
     if space["lowers"]:
         options = f"lowerdir={':'.join(space['lowers'])},upperdir={upper}/u,workdir={upper}/w"
@@ -64,6 +65,21 @@ def mount_reading(source: str, target: str) -> None:
     at = descend(target, make=True)
     mount(source, f"/proc/self/fd/{at}", "", MS_BIND | MS_REC)
     os.close(at)
+
+
+def show(path: str, root: str) -> None:
+    """Show a folder of ours at the same place below a root file system."""
+    at = descend(root + path, make=True)
+    mount(path, f"/proc/self/fd/{at}", "", MS_BIND | MS_REC)
+    os.close(at)
+
+
+def enter(root: str) -> None:
+    """Make a folder the root for good. The one before, with all that bubblewrap has bound there, is gone."""
+    os.chdir(root)
+    libc("syscall", SYS_PIVOT_ROOT[os.uname().machine], b".", b".")
+    libc("umount2", b".", MNT_DETACH)
+    os.chdir("/")
 
 
 def close_proc(hidden: list[str], frozen: str) -> None:
@@ -121,15 +137,22 @@ def confine(config: "Config", seed: "Callable[[tuple[int, ...]], None]") -> list
         seed(tuple(uppers))
     spaces = {space["target"]: space for space in config["spaces"]}
     layers = {target: source for source, target in config["layers"]}
+    root = config["root"]
+    if root:
+        mount_space(spaces.pop("/"), root)
+        show("/dev", root)
     for target in sorted({*spaces, *layers}, key=lambda path: path.count("/")):  # a mount must not hide a deeper one
         if target in spaces:
-            mount_space(spaces[target])
+            mount_space(spaces[target], root)
         else:
-            mount_reading(layers[target], target)
+            mount_reading(layers[target], root + target)
     switches = os.open("/proc/sys", os.O_PATH | os.O_DIRECTORY)
     close_proc(config["hidden"], config["frozen"])
     for path in config["spent"]:
         libc("umount2", path.encode(), MNT_DETACH)
+    if root:
+        show("/proc", root)
+        enter(root)
     for path in config["folders"]:
         at = descend(path, make=True)
         os.chown(f"/proc/self/fd/{at}", config["outer_uid"], config["outer_uid"])

@@ -205,3 +205,4 @@ def main(number: int) -> None:
         os.dup2(server.null, stream)
     reply(host, "ready")
     server.serve()
+    os._exit(0)  # the interpreter would tidy up for a millisecond

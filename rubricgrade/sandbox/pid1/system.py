@@ -4,6 +4,10 @@ import _ctypes  # `ctypes` itself costs 2 ms of every fork
 import os
 import stat
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC = 1, 2, 4, 8, 32, 4096, 16384
 MNT_DETACH = 2
 EIO, EINVAL, EISDIR, EROFS = 5, 22, 21, 30
@@ -39,8 +43,9 @@ class Buffer:
     """Bytes at a fixed address, for structures that point at them, as long as this lives."""
 
     def __init__(self, data: bytes) -> None:
-        kind = type("Bytes", (_ctypes.Array,), {"_type_": _Char, "_length_": len(data)})
-        self._held = kind.from_buffer_copy(data)
+        members = {"_type_": _Char, "_length_": len(data)}
+        array: Any = type("Bytes", (_ctypes.Array,), members)
+        self._held = array.from_buffer_copy(data)
 
     def address(self) -> int:
         """Where the bytes are."""
