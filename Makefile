@@ -9,12 +9,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready-for-development
 
-.PHONY: help demo test test-user check check-code format bench clean
+.PHONY: help demo test test-user test-statistics check check-code format bench clean
 
 help:
 	@echo 'make demo       grade the bundled episodes offline, with no key'
 	@echo 'make test       run the tests'
 	@echo 'make test-user  run the sandbox and check tests as an ordinary user'
+	@echo 'make test-statistics  compare our statistics with scikit-learn, statsmodels and krippendorff'
 	@echo 'make check      format, lint, types, layers, our own rubrics (make check-code stops here), tests'
 	@echo 'make format     format the code'
 	@echo 'make bench      measure'
@@ -45,6 +46,10 @@ test: $(READY)
 
 test-user: $(READY)
 	$(BIN)/python tests/sandbox/run_as_user.py tests/sandbox tests/test_tree.py $(wildcard tests/checks)
+
+test-statistics: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group statistics
+	$(BIN)/pytest tests/agreement/test_reference.py tests/agreement/test_golden.py
 
 check: check-code test
 

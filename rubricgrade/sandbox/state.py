@@ -6,6 +6,7 @@ is free belongs to nobody. The names say nothing, since some of them show up ins
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import json
@@ -145,6 +146,8 @@ def reap(label: str | None = None, older_than: float = 0) -> int:
         else:
             entry.let_go()
     for making in above.glob("n-*"):
-        if time.time() - making.lstat().st_mtime > FRESH:
-            tree.remove(making)
+        # Somebody else who is making a sandbox right now may have renamed it meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - making.lstat().st_mtime > FRESH:
+                tree.remove(making)
     return count

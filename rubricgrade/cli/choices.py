@@ -1,0 +1,57 @@
+"""Options that several verbs share: how judged criteria are decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rubricgrade.episode.task import Task
+    from rubricgrade.judge.options import JudgeOptions
+
+VERDICTS = "verdicts.jsonl"
+
+Judge = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="MODEL", envvar="RUBRICGRADE_JUDGE", help="The model that judges."),
+]
+JudgeBase = Annotated[
+    str | None,
+    typer.Option("--judge-api-base", metavar="URL", help="The judge's OpenAI-compatible endpoint."),
+]
+Offline = Annotated[
+    bool,
+    typer.Option("--offline", help="Ask no judge: recorded verdicts (also tests/verdicts.jsonl) and the cache only."),
+]
+Verdicts = Annotated[
+    list[Path] | None, typer.Option("--verdicts", metavar="FILE", help="Recorded verdicts (JSONL). May be repeated.")
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache", metavar="FILE", envvar="RUBRICGRADE_CACHE", help="The verdict cache. Default: the user's own."
+    ),
+]
+
+
+def judging(
+    model: str | None,
+    base: str | None,
+    *,
+    offline: bool,
+    verdicts: list[Path] | None,
+    cache: Path | None,
+    tasks: Iterable[Task] = (),
+) -> JudgeOptions:
+    """The judge's settings. Without a model, what is recorded beside the tasks' rubrics decides."""
+    from rubricgrade.judge.options import JudgeOptions
+
+    files = list(verdicts or ())
+    if offline or model is None:
+        files += [file for task in tasks if (file := task.folder / "tests" / VERDICTS).is_file()]
+    return JudgeOptions(
+        model=model, api_base=base, offline=offline or model is None, verdicts=tuple(dict.fromkeys(files)), cache=cache
+    )

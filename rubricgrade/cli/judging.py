@@ -1,0 +1,163 @@
+"""`rubricgrade judge check`: let a model take an exam before it is paid to judge."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rubricgrade.cli.output import print_json
+from rubricgrade.errors import InputError, JudgeError
+from rubricgrade.report.exits import Exit
+
+if TYPE_CHECKING:
+    from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.judge.qualification import Property, Qualification
+
+app = typer.Typer(help="Judges: what they are fit for.", no_args_is_help=True, rich_markup_mode=None)
+
+_SHOWN = 5  # findings of a property, unless all are asked for
+
+
+class Style(StrEnum):
+    """How the judge is asked."""
+
+    REASONED = "reasoned"
+    DIRECT = "direct"
+
+
+def _finite(value: float | None) -> float | None:
+    if value is None or math.isfinite(value):
+        return value
+    raise typer.BadParameter("is a finite number")
+
+
+@app.callback()
+def _group() -> None:
+    """Keep `check` a verb of its own although it is the only one."""
+
+
+@app.command()
+def check(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model, by its litellm name.")],
+    *,
+    api_base: Annotated[
+        str | None,
+        typer.Option(metavar="URL", envvar="RUBRICGRADE_API_BASE", help="An OpenAI-compatible endpoint."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each plain question is asked.")] = 3,
+    style: Annotated[
+        Style, typer.Option(help="direct asks for the answer only, without quotes: for small models.")
+    ] = Style.REASONED,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, callback=_finite, help="Stop asking at so many US dollars.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Calls at a time.")] = 8,
+    timeout: Annotated[float, typer.Option(min=1, callback=_finite, help="Seconds for one call.")] = 120,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Ask a judge questions with known answers: does it parse, cite, know, resist, abstain, repeat and keep calm?
+
+    Exit codes: 0 it qualifies; 1 it does not; 3 it could not be asked about everything; 4 the cost cap stopped it.
+    """
+    import asyncio
+
+    from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.judge.qualification import qualify, questions
+
+    options = JudgeOptions(
+        model=model,
+        api_base=api_base,
+        style=style.value,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        timeout=timeout,
+        cache=False,
+    )
+    _can_be_asked(options)
+    with _progress(questions(repeats), shown=not json) as advance:
+        found = asyncio.run(qualify(options, repeats=repeats, on_answer=advance))
+    if json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        for line in _lines(found, whole=verbose):
+            _say(line)
+    raise typer.Exit(_exit(found))
+
+
+def _can_be_asked(options: JudgeOptions) -> None:
+    """Find out first that a key or an address is missing.
+
+    Raises:
+        InputError: The judge can't be called as it was named.
+    """
+    from rubricgrade.chat.routing import pick
+
+    try:
+        pick(options.model or "", base=options.api_base, key=options.api_key, extra=options.extra)
+    except JudgeError as error:
+        raise InputError(f"MODEL: {error}") from error
+
+
+def _exit(found: Qualification) -> Exit:
+    if found.passed is False:
+        return Exit.BELOW
+    if found.out_of_budget:
+        return Exit.COST_CAP
+    return Exit.DONE if found.passed else Exit.UNGRADED
+
+
+def _lines(found: Qualification, *, whole: bool) -> Iterator[str]:
+    from rubricgrade.report.numbers import count, money, seconds
+
+    usage = found.usage
+    tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
+    yield f"judge {found.judge}, style {found.style}: {count(usage.calls, 'call')}, {tokens}, {money(usage.cost)}"
+    yield f"time of all calls together: {seconds(usage.seconds)}"
+    yield ""
+    for each in found.properties:
+        yield from _property(each, whole=whole)
+    yield ""
+    yield _verdict(found)
+
+
+def _property(each: Property, *, whole: bool) -> Iterator[str]:
+    mark = {True: "pass", False: "FAIL", None: "open"}[each.passed]
+    missing = f", {each.unasked} not asked" if each.unasked else ""
+    asked_for = "all" if each.least == 1 else f"at least {each.least:.0%}"
+    yield f"{mark}  {each.name:<10}  {each.good} of {each.of} {each.counts} ({asked_for}){missing}"
+    shown = each.findings if whole else each.findings[:_SHOWN]
+    for finding in shown:
+        yield f"        {finding.question}: {finding.message}"
+    if len(shown) < len(each.findings):
+        yield f"        and {len(each.findings) - len(shown)} more (--verbose)"
+
+
+def _verdict(found: Qualification) -> str:
+    failed = [each.name for each in found.properties if each.passed is False]
+    undecided = [each.name for each in found.properties if each.passed is None]
+    if failed:
+        return f"not fit to judge: {', '.join(failed)}"
+    if undecided:
+        return f"not decided: {', '.join(undecided)}"
+    return "fit to judge; whether it agrees with people on your criteria is for `rubricgrade agreement`"
+
+
+def _progress(total: int, *, shown: bool) -> AbstractContextManager[Callable[[], None]]:
+    if not shown or not sys.stderr.isatty():
+        return nullcontext(lambda: None)
+    from rubricgrade.cli.progress import bar
+
+    return bar(total)
+
+
+def _say(line: str) -> None:
+    from rubricgrade.report.visible import visible
+
+    typer.echo(visible(line))
