@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, evidence_of, understand
+from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, Test, evidence_of, understand
 from rubricgrade.checks.solution import Solution
 from rubricgrade.errors import InputError
 from rubricgrade.result import Cause, Evidence
@@ -102,7 +102,7 @@ async def _talk(
             left -= time.monotonic() - began
             line = b""
             match understand(heard):
-                case Run() | Call() as asked:
+                case Run() | Call() | Test() as asked:
                     line = _line(await solution.answer(asked))
                 case Reading() | Read() as news:
                     if hear is not None:

@@ -55,6 +55,30 @@ class Call(Message):
     timeout: float | None
 
 
+class TestRun(Message):
+    """One test to run: its module as it is to lie there, the path of it, and the test's name in it."""
+
+    __test__ = False
+
+    module: str
+    file: str
+    select: str
+
+
+class Test(Message):
+    """Run tests of a sealed suite with the agent's code; see `inside.solution.Solution.tests`."""
+
+    __test__ = False
+
+    op: Literal["test"]
+    runs: Annotated[list[TestRun], Field(min_length=1)]
+    files: dict[str, Base64Bytes]
+    allow: list[str]
+    pythonpath: list[str]
+    timeout: float
+    pristine: bool
+
+
 class Reading(Message):
     """A document is about to be read."""
 
@@ -94,6 +118,7 @@ class Found(Message):
     passed: int | None
     total: int | None
     faulted: int
+    twinned: bool = False
 
 
 class Listed(Message):
@@ -119,7 +144,7 @@ class Failed(Message):
     evidence: Annotated[list[Finding], Field(max_length=MOST_EVIDENCE)]
 
 
-Said = Run | Call | Reading | Read | Found | Listed | Ended | Failed
+Said = Run | Call | Test | Reading | Read | Found | Listed | Ended | Failed
 Last = Found | Listed | Ended
 
 

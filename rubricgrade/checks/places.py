@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -15,6 +15,7 @@ from rubricgrade.checks.inside.artifacts import glob_regex
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
 from rubricgrade.checks.solution import Solution
+from rubricgrade.checks.suites import library, take
 from rubricgrade.errors import CheckError, TemplateError, TrajectoryError
 from rubricgrade.result import Isolation
 from rubricgrade.rubric import Rubric
@@ -50,7 +51,14 @@ class Places:
 
     def solution_of(self, *, control: bool, seconds: float) -> Solution:
         """The agent's code for one check, which may take so many seconds; `control` leaves out the agent's files."""
-        return Solution(lambda: self._open_solution(control=control), self._template, seconds=seconds)
+
+
+        def for_test(allow: Sequence[str], pristine: bool) -> Awaitable[Sandbox]:
+            return self._open_solution(control=control or pristine, suite=tuple(allow))
+
+        return Solution(
+            lambda: self._open_solution(control=control), for_test, self._template, seconds=seconds
+        )
 
     async def checker(self, *, control: bool) -> Sandbox:
         """A sandbox with the sealed files, the workspace and the world to read, and no code of the agent to run.
@@ -71,17 +79,22 @@ class Places:
                 layers.append(Layer(folder, target))
         return await self._open(base_template(layers=tuple(layers)))
 
-    async def _open_solution(self, *, control: bool) -> Sandbox:
-        """A pristine copy of the template with the agent's files over it, and no sealed byte."""
+    async def _open_solution(self, *, control: bool, suite: tuple[str, ...] | None = None) -> Sandbox:
+        """A pristine copy of the template with the agent's files over it, and no sealed byte.
+
+        Args:
+            control: Leave the agent's files out.
+            suite: For a test of a sealed suite: what is taken of the agent's files.
+        """
         if self._absent is not None:
             raise TemplateError(self._absent.faults)
         if self._trajectory.workspace is None:
             raise CheckError("this check runs the agent's code, and the trajectory has no workspace")
-        if control:
-            return await self._open(self._template)
-        folder = await self._copy("solution", self._trajectory.workspace)
-        layer = Layer(folder, self._template.workdir, "overlay")
-        return await self._open(replace(self._template, layers=(*self._template.layers, layer)))
+        layers = self._template.layers if suite is None else (*self._template.layers, *library())
+        if not control:
+            folder = await self._copy("solution", self._trajectory.workspace, suite)
+            layers = (*layers, Layer(folder, self._template.workdir, "overlay"))
+        return await self._open(replace(self._template, layers=layers))
 
     async def close(self) -> None:
         """Remove all copies."""
@@ -114,19 +127,23 @@ class Places:
                     self._staged[key] = await self._stage(Path(folder))
             return self._staged[key]
 
-    async def _copy(self, key: str, source: Path) -> Path:
+    async def _copy(self, role: str, source: Path, suite: tuple[str, ...] | None = None) -> Path:
         """A private copy of a folder that the agent could write to.
 
-        A checker's copy has no links; the solution's only what was declared to be the agent's work, if anything was.
+        A checker's copy has no links; the solution's only what was declared to be the agent's work, if anything was,
+        and for a test of a suite only what that takes.
         """
+        key = role if suite is None else f"{role} for a suite of {suite}"
         async with self._lock:
             if key not in self._staged:
-                folder = await self._stage(source, layer=key == "solution")
-                if key == "solution" and (artifacts := self._trajectory.artifacts):
+                folder = await self._stage(source, layer=role == "solution")
+                if role == "solution" and (artifacts := self._trajectory.artifacts):
                     await asyncio.to_thread(_keep, folder, artifacts)
-                if key.startswith("checker"):
+                if suite is not None:
+                    await asyncio.to_thread(take, folder, suite)
+                if role.startswith("checker"):
                     links = await asyncio.to_thread(_unlink, folder)
-                    if key == "checker workspace":
+                    if role == "checker workspace":
                         self.links = links
                 self._staged[key] = folder
             return self._staged[key]

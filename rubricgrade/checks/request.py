@@ -54,11 +54,16 @@ def request_for(
 
 
 def compares(request: Mapping[str, Any]) -> bool:
-    """Whether a check that runs the agent's code compares what that says, and does not only look at exit codes."""
+    """Whether a check that runs the agent's code compares what that says, where that has no part in the comparison.
+
+    Not so when it only looks at exit codes, nor in a suite that imports the agent's code.
+    """
     spec: Mapping[str, Any] = request["spec"]
     match request["kind"]:
         case "command":
             return not spec.keys().isdisjoint({"equals", "contains", "matches", "json"})
+        case "pytest":
+            return False
         case "cases" if spec.get("program") is not None:
             return all("stdout" in case or "lines" in case for case in spec["cases"] if isinstance(case, dict))
         case _:

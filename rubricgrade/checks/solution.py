@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rubricgrade.checks.inside import driver
-from rubricgrade.checks.messages import Call, Run
+from rubricgrade.checks.inside import driver, pytest_driver
+from rubricgrade.checks.messages import Call, Run, Test, TestRun
+from rubricgrade.checks.suites import LIBRARY, in_secret_order
 from rubricgrade.errors import CheckError
 from rubricgrade.sandbox import Done, Sandbox, Template
 
 KiB, MiB = 1 << 10, 1 << 20
 OUTPUT = 1 * MiB
 REPLY = 4 * MiB
+TEST_REPLY = 64 * KiB
 STDERR = 2000
 FREE = 1.0
 """Seconds of each run that count against nobody's time: starting a process on a busy host is not the agent's doing."""
@@ -36,15 +39,25 @@ class Solution:
         used: Whether any code was run.
     """
 
-    def __init__(self, opener: Callable[[], Awaitable[Sandbox]], template: Template, *, seconds: float) -> None:
+    def __init__(
+        self,
+        opener: Callable[[], Awaitable[Sandbox]],
+        for_test: Callable[[Sequence[str], bool], Awaitable[Sandbox]],
+        template: Template,
+        *,
+        seconds: float,
+    ) -> None:
         """Nothing is opened before it is asked.
 
         Args:
             opener: Opens a pristine fork, or raises `CheckError`, `SandboxError` or `TemplateError`.
+            for_test: The same for one test of a sealed suite, told what is taken of the agent's files, and whether
+                none of them is.
             template: What it is a fork of.
             seconds: How long all runs of this check may take together.
         """
         self._open = opener
+        self._for_test = for_test
         self._workdir = PurePosixPath(template.workdir)
         self._path = [PurePosixPath(part) for part in template.env.get("PATH", "").split(":") if part]
         self._memory = template.limits.memory
@@ -54,7 +67,7 @@ class Solution:
         self.doubts: set[str] = set()
         self.used = False
 
-    async def answer(self, asked: Run | Call) -> Answer:
+    async def answer(self, asked: Run | Call | Test) -> Answer:
         """Carry out what a check asks.
 
         Returns:
@@ -62,7 +75,13 @@ class Solution:
             the agent's files are in the way.
         """
         try:
-            return await (self._call(asked) if isinstance(asked, Call) else self._run(asked))
+            match asked:
+                case Call():
+                    return await self._call(asked)
+                case Run():
+                    return await self._run(asked)
+                case Test():
+                    return await self._tests(asked)
         except CheckError as error:
             return {"grader": str(error)}
         except _InTheWay as error:
@@ -95,8 +114,40 @@ class Solution:
         question = asked.model_dump(include={"file", "function", "args", "kwargs", "forbid"})
         # The bare name is looked up in a pristine PATH; the driver's text comes with the call, so nothing of it can
         # have been changed. What the agent's code does to the process can only change the value that it returns.
-        argv = ["python3", "-I", "-B", "-c", _driver(), token]
+        argv = ["python3", "-I", "-B", "-c", _source(driver.__file__), token]
         done = await self._exec(argv, asked, stdin=json.dumps(question).encode(), env={}, limit=REPLY)
+        return {
+            "code": done.code,
+            "reply": _reply(done, token),
+            "stderr": _text(done.stderr[-STDERR:], 0),
+            "fault": self._fault(done, argv[0]),
+        }
+
+    async def _tests(self, asked: Test) -> Answer:
+        """Run each test in a fork of its own, of which none can know what the others are."""
+        self.used = True
+        return {"runs": await in_secret_order([functools.partial(self._test, asked, one) for one in asked.runs])}
+
+    async def _test(self, asked: Test, one: TestRun) -> Answer:
+        token = secrets.token_hex(16)
+        files = {**asked.files, one.file: one.module.encode()}
+        question = {
+            "library": LIBRARY,
+            "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
+            "file": one.file,
+            "select": one.select,
+            "path": [str(self._inside(path)) for path in asked.pythonpath],
+        }
+        seconds = min(asked.timeout, self._left)
+        if seconds <= 0:
+            return {"code": -1, "reply": None, "stderr": "", "fault": self._fault(Done(-1, timed_out=True), "")}
+        fork = await self._for_test(asked.allow, asked.pristine)
+        try:
+            argv = ["python3", "-I", "-B", "-c", _source(pytest_driver.__file__), token]
+            done = await fork.exec(argv, stdin=json.dumps(question).encode(), timeout=seconds, limit=TEST_REPLY)
+        finally:
+            await fork.close()
+        self._spend(done)
         return {
             "code": done.code,
             "reply": _reply(done, token),
@@ -123,8 +174,11 @@ class Solution:
         done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
         if done.error and asked.cwd is not None and (await fork.exec(["true"], cwd=str(cwd))).error:
             raise _InTheWay(f"the folder {asked.cwd} is not there")
-        self._left -= done.seconds if done.timed_out else max(0.0, done.seconds - FREE)
+        self._spend(done)
         return done
+
+    def _spend(self, done: Done) -> None:
+        self._left -= done.seconds if done.timed_out else max(0.0, done.seconds - FREE)
 
     def _inside(self, path: str) -> PurePosixPath:
         """A path below the work folder. Raises `CheckError` for any other: the rubric names it, not the agent."""
@@ -162,8 +216,8 @@ class Solution:
 
 
 @functools.cache
-def _driver() -> str:
-    return Path(driver.__file__).read_text("utf-8")
+def _source(file: str) -> str:
+    return Path(file).read_text("utf-8")
 
 
 def _reply(done: Done, token: str) -> str | None:

@@ -60,6 +60,8 @@ def outcome_of(kind: str, settled: Settled, worst_high: bool, *, compares: bool 
     said = settled.attempt.said
     if not isinstance(said, Found):
         return _failed(blank, Trouble("grader", "result", "the check ended without a result"))
+    if kind == "pytest" and said.twinned:
+        blank = replace(blank, isolation="in-process+twins")
     in_range = said.value is None or 0 <= said.value <= 1
     outcome = replace(
         blank,

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from rubricgrade.cli import caching, grading, linting, sandboxes, schemas, showing
+from rubricgrade.cli import (
+    agreement,
+    caching,
+    calibrating,
+    doctor,
+    grading,
+    judging,
+    linting,
+    running,
+    sandboxes,
+    schemas,
+    scoring,
+    showing,
+    tasks,
+)
 from rubricgrade.version import __version__
 
 app = typer.Typer(
@@ -40,5 +54,13 @@ app.command("grade")(grading.grade)
 app.command("lint")(linting.lint)
 app.command("show")(showing.show)
 app.command("schema")(schemas.schema)
+app.command("doctor")(doctor.doctor)
+app.command("agreement")(agreement.agreement)
+app.command("run")(running.run)
+app.command("score")(scoring.score)
+app.command("regrade")(running.regrade)
+app.command("calibrate")(calibrating.calibrate)
+app.add_typer(tasks.app, name="task")
+app.add_typer(judging.app, name="judge")
 app.add_typer(caching.app, name="cache")
 app.add_typer(sandboxes.app, name="sandbox")

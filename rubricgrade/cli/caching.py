@@ -61,8 +61,4 @@ def import_(
 @app.command()
 def clear(cache: File = None) -> None:
     """Forget every verdict, and every prompt that was kept with them."""
-    from rubricgrade.store.prompts import Prompts
-
-    store = _cache(cache)
-    Prompts(store.path).clear()
-    typer.echo(f"{store.clear()} verdicts forgotten")
+    typer.echo(f"{_cache(cache).clear()} verdicts forgotten")

@@ -92,6 +92,14 @@ def grade(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Trajectories, and judge calls, at a time.")] = 8,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEMPLATE",
+            help="What the agent's code runs in: a folder, name or hash. Default: what the trajectory names, else the "
+            "base.",
+        ),
+    ] = None,
     missing: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write questions without a recorded verdict, to be filled in.")
     ] = None,
@@ -125,6 +133,7 @@ def grade(
         concurrency=concurrency,
         ungated=ungated,
         missing=missing,
+        template=template,
     )
     total = len(request.trajectories)
     done: dict[int, Made] = {}

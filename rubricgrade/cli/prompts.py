@@ -8,8 +8,7 @@ from pathlib import Path
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.report.visible import visible
 from rubricgrade.result import CriterionResult, ItemResult
-from rubricgrade.store.prompts import Prompts
-from rubricgrade.store.verdicts import default_cache
+from rubricgrade.store.verdicts import VerdictCache
 
 
 def print_prompts(item: ItemResult, cache: Path | None) -> None:
@@ -25,11 +24,11 @@ def print_prompts(item: ItemResult, cache: Path | None) -> None:
     hashes = list(dict.fromkeys(_hashes(item)))
     if not hashes:
         raise InputError(f"no judge was asked about {item.id!r}")
-    store = Prompts(cache or default_cache())
+    store = VerdictCache(cache)
     for digest in hashes:
-        texts = store.find(digest)
+        texts = store.prompt(digest)
         if texts is None:
-            raise InputError(Fault(f"the prompt {digest} is not kept here", str(store.folder)))
+            raise InputError(Fault(f"the prompt {digest} is not kept here", str(store.path)))
         for place, text in enumerate(texts, 1):
             sys.stdout.write(f"[message {place} of {len(texts)}]\n{visible(text, lines=True)}\n")
 

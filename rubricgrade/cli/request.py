@@ -39,6 +39,7 @@ class Request:
         concurrency: Trajectories at a time.
         ungated: Decide criteria although a gate failed.
         missing: Where to write the questions that nobody could be asked; None for nowhere.
+        template: What the agent's code runs in; None for what each trajectory names.
     """
 
     rubric: Rubric
@@ -48,6 +49,7 @@ class Request:
     concurrency: int
     ungated: bool
     missing: Path | None
+    template: str | None
 
     @classmethod
     def check(
@@ -62,6 +64,7 @@ class Request:
         concurrency: int,
         ungated: bool,
         missing: Path | None,
+        template: str | None,
     ) -> Self:
         """Load and check it all; `rubricgrade grade --help` explains the arguments.
 
@@ -81,7 +84,7 @@ class Request:
             _or_faults(faults, lambda: check_writable(missing.parent))
         if faults or loaded is None or found is None or folders is None:
             raise InputError(faults)
-        return cls(loaded, tuple(found), tuple(folders), judge, concurrency, ungated, missing)
+        return cls(loaded, tuple(found), tuple(folders), judge, concurrency, ungated, missing, template)
 
     async def run(self, on_grade: Callable[[int, Grade], None]) -> None:
         """Grade all; `on_grade` gets the place in the list and the grade as each is done."""
@@ -91,6 +94,7 @@ class Request:
                     self.trajectories,
                     self.rubric,
                     judge=judges,
+                    template=self.template,
                     ungated=self.ungated,
                     concurrency=self.concurrency,
                     on_grade=on_grade,
@@ -121,10 +125,12 @@ def _judge_can_be_asked(judge: JudgeOptions) -> None:
     Raises:
         InputError: The judge can't be called as it was named.
     """
-    if judge.model is None or judge.offline:
+    if judge.offline:
         return
     try:
-        pick(judge.model, base=judge.api_base, key=judge.api_key, extra=judge.extra)
+        for model in (*judge.models, judge.escalate):
+            if model is not None:
+                pick(model, base=judge.api_base, key=judge.api_key, extra=judge.extra)
     except JudgeError as error:
         raise InputError(f"--judge: {error}") from error
 

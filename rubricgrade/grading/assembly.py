@@ -49,6 +49,7 @@ def assemble(
     judge: Subject | None,
     workspace: str | None,
     isolation: Isolation,
+    warnings: tuple[str, ...] = (),
     seconds: float,
 ) -> Grade:
     """The grade that follows from the results."""
@@ -73,7 +74,7 @@ def assemble(
         criteria=settled,
         isolation=isolation,
         usage=sum((leaf.judge.usage for leaf in _asked(leaves) if leaf.judge), Usage()),
-        warnings=tuple(f"{warning.place}: {warning.message}" for warning in trajectory.warnings),
+        warnings=(*(f"{warning.place}: {warning.message}" for warning in trajectory.warnings), *warnings),
         seconds=seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"rubricgrade": __version__, "python": platform.python_version()},

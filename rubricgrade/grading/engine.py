@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from os import PathLike
@@ -15,12 +16,13 @@ from rubricgrade.grading.assembly import assemble
 from rubricgrade.grading.criteria import decide_criteria
 from rubricgrade.grading.gates import decide_gates
 from rubricgrade.grading.judges import Judges
+from rubricgrade.grading.template import Given, given_template, template_for, template_warning
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
-from rubricgrade.sandbox import Provider, Template, default_provider
+from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.store.grades import write_grade
 from rubricgrade.trajectory import Trajectory
 
@@ -34,7 +36,7 @@ async def agrade(
     judge: str | JudgeOptions | Judges | None = None,
     vars: Mapping[str, Any] | None = None,  # noqa: A002 - the rubric's own word
     provider: Provider | None = None,
-    template: Template | None = None,
+    template: Given = None,
     store: Location | Literal[True] | None = None,
     ungated: bool = False,
 ) -> Grade:
@@ -46,7 +48,8 @@ async def agrade(
         judge: A model name, or options. None: judged criteria stay open (``no_judge``), and the score is an interval.
         vars: Values of the rubric's variables for this task; only with a path.
         provider: Where sandboxes come from; default: the best that this host has.
-        template: What the solution's sandbox starts from; default: the one that the trajectory names, else the base.
+        template: What the agent's code runs in, also by its folder, name or hash. Default: the one that the trajectory
+            names (if that is not here, checks that need it stay open: ``template_missing``), else the base.
         store: A folder to write the grade to (in ``grades/``), or True: beside the trajectory. Default: nowhere.
         ungated: Decide the criteria also when a gate has failed; the score is 0 all the same.
 
@@ -54,8 +57,8 @@ async def agrade(
         The grade. A fault of the grader is in it (``ungraded``, with a cause and bounds), never raised.
 
     Raises:
-        InputError: The rubric or the trajectory can't be used. Nothing was spent.
-        StoreError: The grade could not be written.
+        InputError: The rubric, the trajectory or the template given can't be used. Nothing was spent.
+        StoreError: The grade could not be written, or the template store not be used.
     """
     started = time.monotonic()
     if not isinstance(rubric, Rubric):
@@ -63,7 +66,12 @@ async def agrade(
     if not isinstance(trajectory, Trajectory):
         trajectory = load_trajectory(Path(trajectory))
     provider = provider or default_provider()
-    async with Judges.of(judge) as judges, Bench(trajectory, rubric, provider, template) as bench:
+    async with (
+        Judges.of(judge) as judges,
+        given_template(template, provider) as given,
+        template_for(trajectory, rubric, given, provider) as found,
+        Bench(trajectory, rubric, provider, found) as bench,
+    ):
         judging = judges.judging(trajectory, rubric, bench.documents)
         gates = await decide_gates(rubric, bench)
         criteria = await decide_criteria(rubric, gates, bench, judging, ungated=ungated)
@@ -77,10 +85,12 @@ async def agrade(
         judge=judges.subject(rubric),
         workspace=_workspace(trajectory),
         isolation=isolation,
+        warnings=template_warning(trajectory, given),
         seconds=time.monotonic() - started,
     )
     if store is not None:
-        write_grade(grade, _folder(trajectory, store))
+        # A disk can be slow, and other grades need not wait for it.
+        await asyncio.to_thread(write_grade, grade, _folder(trajectory, store))
     return grade
 
 

@@ -9,6 +9,7 @@ from typing import Self
 from rubricgrade import digest
 from rubricgrade.chat import Chat, connect, preload
 from rubricgrade.judge import Documents, JudgeOptions, Judging
+from rubricgrade.judge.options import models_of
 from rubricgrade.result import Subject
 from rubricgrade.rubric import Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
@@ -52,9 +53,9 @@ class Judges:
         """The judge of one grade."""
         model = self._model(rubric)
         if model and self._chat is None and not self.options.offline:
-            options = replace(self.options, model=model)
-            preload(options)
-            self._chat = connect(options)
+            for name in (*models_of(model), self.options.escalate):
+                preload(replace(self.options, model=name))
+            self._chat = connect(replace(self.options, model=model))
         return Judging(trajectory, rubric, self.options, chat=self._chat, verdicts=self._cache, documents=documents)
 
     def done(self, judging: Judging) -> None:

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 from rubricgrade.grading.engine import Location, agrade
 from rubricgrade.grading.judges import Judges
+from rubricgrade.grading.template import Given, given_template
 from rubricgrade.grading.together import together
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
-from rubricgrade.sandbox import Provider, Template, default_provider
+from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.trajectory import Trajectory
 
 
@@ -26,7 +27,7 @@ async def agrade_all(
     judge: str | JudgeOptions | Judges | None = None,
     vars: Mapping[str, Any] | None = None,  # noqa: A002 - the rubric's own word
     provider: Provider | None = None,
-    template: Template | None = None,
+    template: Given = None,
     store: Callable[[Trajectory], Location | Literal[True]] | Location | Literal[True] | None = None,
     ungated: bool = False,
     concurrency: int = 8,
@@ -59,7 +60,7 @@ async def agrade_all(
     provider = provider or default_provider()
     slots = asyncio.Semaphore(concurrency)
 
-    async with Judges.of(judge) as judges:
+    async with Judges.of(judge) as judges, given_template(template, provider) as given:
 
         async def one(index: int, trajectory: Trajectory) -> Grade:
             async with slots:
@@ -68,7 +69,7 @@ async def agrade_all(
                     loaded_rubric,
                     judge=judges,
                     provider=provider,
-                    template=template,
+                    template=given,
                     store=store(trajectory) if callable(store) else store,
                     ungated=ungated,
                 )

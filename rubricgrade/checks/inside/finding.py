@@ -31,6 +31,7 @@ class CheckResult:
         total: Cases in all.
         faulted: How many of the cases that did not pass ended by a fault of the solution (a hang, a crash of its
             process, a reply that is none) and not by a wrong answer.
+        twinned: Every case was run beside one that must fail, see `twins`.
     """
 
     value: bool | float | None = None
@@ -41,6 +42,7 @@ class CheckResult:
     passed: int | None = None
     total: int | None = None
     faulted: int = 0
+    twinned: bool = False
 
 
 class AgentFault(Exception):

@@ -19,7 +19,7 @@ from rubricgrade.checks.inside.finding import QUOTE
 from rubricgrade.checks.inside.solution import Solution
 from rubricgrade.checks.inside.wire import SEALED, WORKSPACE, WORLD, Wire
 
-MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite": "sqlite_query"}
+MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite": "sqlite_query", "pytest": "suite"}
 """Where a kind's file is not called like the kind."""
 MOST_EVIDENCE = 50
 
@@ -68,6 +68,7 @@ def as_message(result: CheckResult) -> dict[str, Any]:
         "passed": result.passed,
         "total": result.total,
         "faulted": result.faulted,
+        "twinned": result.twinned,
     }
 
 

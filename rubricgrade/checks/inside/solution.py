@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rubricgrade.checks.inside.finding import AgentFault, AuthorFault
-from rubricgrade.checks.inside.wire import Wire
+from rubricgrade.checks.inside.tested import Tested, TestRun, tested
+from rubricgrade.checks.inside.wire import Wire, no_constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,39 @@ class Solution:
         }
         return _called(self._ask(message))
 
+    def tests(
+        self,
+        runs: Sequence[TestRun],
+        *,
+        files: Mapping[str, bytes],
+        allow: Sequence[str],
+        pythonpath: Sequence[str],
+        timeout: float,
+        pristine: bool = False,
+    ) -> list[Tested]:
+        """Run tests with the sealed pytest beside the agent's code, each in a fork of its own, in a secret order.
+
+        Args:
+            runs: The tests.
+            files: What lies beside each of them.
+            allow: Globs of what is taken of the agent's files; nothing: all that a suite may meet.
+            pythonpath: Folders below the work folder to import from.
+            timeout: Seconds of each.
+            pristine: With nothing of the agent's there.
+        """
+        answer = self._ask(
+            {
+                "op": "test",
+                "runs": [asdict(run) for run in runs],
+                "files": {path: _packed(data) for path, data in files.items()},
+                "allow": list(allow),
+                "pythonpath": list(pythonpath),
+                "timeout": timeout,
+                "pristine": pristine,
+            }
+        )
+        return [tested(one, run.select) for one, run in zip(answer["runs"], runs, strict=True)]
+
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         try:
             answer = self._wire.ask(message)
@@ -162,7 +196,7 @@ def _called(answer: Mapping[str, Any]) -> Called:
         how = f"its process ended with exit code {answer['code']} and gave no single reply"
         return Called(raised="NoReply", message=how, output=output)
     try:
-        reply: Any = json.loads(text, parse_constant=_no_constant)
+        reply: Any = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         return Called(raised="NoReply", message=f"its reply is no strict JSON: {error}", output=output)
     match reply:
@@ -172,10 +206,6 @@ def _called(answer: Mapping[str, Any]) -> Called:
             return Called(None, raised, message, tuple(kind for kind in kinds if isinstance(kind, str)), output)
         case _:
             return Called(raised="NoReply", message="its reply has the wrong shape", output=output)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _packed(data: str | bytes) -> str:

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 SEALED = "/sealed"
 WORKSPACE = "/workspace"
@@ -55,3 +55,8 @@ class Wire:
         """Send a question, to the letter, and wait for its answer."""
         self._send(json.dumps(message, allow_nan=False))
         return self.hear()
+
+
+def no_constant(name: str) -> NoReturn:
+    """For `json.loads`: refuse NaN and the infinities, which are no JSON. Raises `ValueError`."""
+    raise ValueError(f"{name} is no JSON")

@@ -26,6 +26,7 @@ class PipeLink:
     """See `warden.Link`."""
 
     piece = MiB
+    reply = MiB
 
     def __init__(self, process: asyncio.subprocess.Process, remove: Callable[[], Awaitable[object]]) -> None:
         """Talk to a warden that was started.

@@ -39,6 +39,7 @@ class BridgeLink:
     """See `warden.Link`. Belongs to the event loop that made it."""
 
     piece = 48 << 10
+    reply = 512 << 10
 
     def __init__(self, machine: Machine, prefix: str, socket: str) -> None:
         """Talk to a warden that was started.
@@ -69,9 +70,7 @@ class BridgeLink:
         asking = asyncio.ensure_future(self._machine.run(command, seconds=WITHIN + SPARE))
         try:
             await asyncio.wait({asking, self._over}, return_when=asyncio.FIRST_COMPLETED)
-            if self._over.done():
-                raise SandboxLost(self._over.result())
-            answer = json.loads(asking.result())
+            answer = json.loads(await asking if asking.done() else self._closed())
         except SandboxLost:
             raise
         except Exception as error:  # whatever an SDK raises, nothing came out
@@ -81,6 +80,9 @@ class BridgeLink:
         if not isinstance(answer, dict):
             raise SandboxLost("the sandbox gave an answer that can't be understood")
         return answer  # pyright: ignore[reportUnknownVariableType]  # JSON, validated by who asked
+
+    def _closed(self) -> str:
+        raise SandboxLost(self._over.result())
 
     async def close(self) -> None:
         """See `warden.Link.close`."""

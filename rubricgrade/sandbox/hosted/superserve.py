@@ -14,6 +14,8 @@ from rubricgrade.sandbox.hosted.machine import TTL, Machine, sdk
 
 KEY = "rubricgrade"
 EVERYWHERE = "0.0.0.0/0"
+AFTER_PAUSE = 60
+"""Seconds until a machine that was paused because its time is over is deleted."""
 
 
 class _Machine:
@@ -40,7 +42,7 @@ class Superserve:
 
         Args:
             template: Used when our template names no image; default: the vendor's.
-            ttl: Seconds until a machine is deleted by itself.
+            ttl: Seconds until a machine is paused by itself, and soon after that deleted.
         """
         self._sdk = sdk("superserve", "superserve")
         self._template = template
@@ -52,7 +54,8 @@ class Superserve:
         sandbox = await self._sdk.AsyncSandbox.create(
             name=tag,
             from_template=template.image or self._template,
-            auto_delete_seconds=int(self.ttl),
+            timeout_seconds=int(self.ttl),
+            auto_delete_seconds=AFTER_PAUSE,
             metadata={KEY: tag},
             network=network,
         )

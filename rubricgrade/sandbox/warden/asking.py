@@ -20,10 +20,12 @@ class Link(Protocol):
     """A way to one warden.
 
     Attributes:
-        piece: Most bytes of content in one message.
+        piece: Most bytes of content in one request.
+        reply: Most bytes of content to ask for in one answer.
     """
 
     piece: int
+    reply: int
 
     async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request and return the answer to it.

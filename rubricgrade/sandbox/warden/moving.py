@@ -107,14 +107,22 @@ async def send(link: Link, folder: Path, place: str, *, frozen: bool = False) ->
     await filling.finish()
 
 
-async def changed(link: Link, place: str, budget: tree.Budget) -> AsyncGenerator[list[Item]]:
+async def changed(
+    link: Link, place: str, budget: tree.Budget, piece: int | None = None
+) -> AsyncGenerator[list[Item]]:
     """What has changed in a place since it was marked, some items at a time.
+
+    Args:
+        link: The way to the sandbox.
+        place: Absolute path of a folder inside.
+        budget: What is taken.
+        piece: Most bytes of content at a time; default: what the link can.
 
     Raises:
         SandboxLost: It tells more than it was asked for.
     """
     most = {"entries": budget.entries, "total": budget.total, "file": budget.file}
-    piece = link.piece // 2
+    piece = piece or link.reply
     handle = (await ask(link, Held, "changes", place=place, budget=most, piece=piece)).handle
     entries, total = budget.entries + 1, budget.total
     while items := (await ask(link, Items, "next", handle=handle, piece=piece)).items:

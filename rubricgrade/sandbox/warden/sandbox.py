@@ -101,7 +101,7 @@ class WardenSandbox:
         try:
             if held.size > limit:
                 raise ValueError(f"{path!r} has {held.size} bytes; at most {limit} are read")
-            size = self._link.piece // 2
+            size = self._link.reply
             while piece := (await ask(self._link, Piece, "pull", handle=held.handle, size=size)).data:
                 data += piece
                 if len(data) > limit:
@@ -131,7 +131,7 @@ class WardenSandbox:
         try:
             for place in places(self._template):
                 filling = await moving.fill(other.link, place)
-                async for items in moving.changed(self._link, place, self._budget()):
+                async for items in moving.changed(self._link, place, self._budget(), self._link.piece // 2):
                     await filling.add(items)
                 await filling.finish()
         except BaseException:

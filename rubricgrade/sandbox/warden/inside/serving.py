@@ -96,14 +96,15 @@ class Warden:
     def ask(self, request: dict[str, Any], answer: Callable[[Answer], None]) -> None:
         """Take one request; `answer` is called once, now or later."""
         do: Callable[[dict[str, Any]], Answer | Later] = getattr(self, f"do_{request['do']}")
+        said: Answer | Later
         try:
             said = do(request)
         except OSError as error:
             said = {"errno": error.errno or 5, "error": error.strerror or str(error)}
-        if isinstance(said, dict):
-            answer(said)
-        else:
+        if callable(said):
             self.waiting.append((said, answer, time.monotonic() + request["within"]))
+        else:
+            answer(said)
 
     def do_hello(self, _: dict[str, Any]) -> Answer:
         """Say what this place is like."""

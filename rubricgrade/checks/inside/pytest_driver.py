@@ -1,0 +1,92 @@
+"""Runs one test of a sealed suite with the sealed pytest, and writes one JSON reply. Runs beside the agent's code.
+
+Sent to the solution's sandbox as source text. The agent's code shares the test's process, so nothing that is said here
+can be believed by itself: what it can't fake is to fail where it does not know that it should (see `twins`).
+"""
+
+import base64
+import json
+import os
+import sys
+import tempfile
+from typing import Any, NoReturn
+
+TOLD = 600
+
+
+def main(token: str) -> NoReturn:
+    """Answer the request on standard input; the reply is a line that begins with the token."""
+    request: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    write, leave, encode = os.write, os._exit, json.dumps
+    # Only a parent that lives to see the end makes a reply count: code that kills all others has killed that too.
+    if child := os.fork():
+        leave(int(os.waitpid(child, 0)[1] != 0))
+    private = os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    suite = tempfile.mkdtemp()
+    for path, data in request["files"].items():
+        place = os.path.join(suite, path)  # noqa: PTH118 - like the rest, nothing but what pytest loads anyway
+        os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(place, "wb") as file:  # noqa: PTH123
+            file.write(base64.b64decode(data))
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    # The sealed pytest is the only one that can be imported, and it is before anything of the agent's can be.
+    sys.path.insert(0, request["library"])
+    import pytest  # noqa: PLC0415
+
+    watcher = Watcher(request)
+    options = ["-q", "--color=no", "--tb=short", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", suite]
+    own = [path for path in request["files"] if os.path.basename(path) == "conftest.py"]  # noqa: PTH119
+    options += ["--confcutdir", suite] if own else ["--noconftest"]
+    code = pytest.main([*options, os.path.join(suite, request["file"])], plugins=[watcher])  # noqa: PTH118
+    reply = {"rc": int(code), "reports": watcher.reports, "trouble": watcher.trouble}
+    sys.stderr.flush()
+    data = f"\n{token} {encode(reply)}\n".encode()
+    while data:
+        data = data[write(private, data) :]
+    leave(0)
+
+
+class Watcher:
+    """A plugin that lets the agent's code be imported, picks the one test, and keeps the reports on it."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._path: list[str] = request["path"]
+        self._select: str = request["select"]
+        self.reports: list[dict[str, str]] = []
+        self.trouble = ""
+
+    def pytest_collection(self) -> None:
+        """Pytest is complete now: from here on the agent's modules can be found, after the standard library's."""
+        ends = ("site-packages", "dist-packages")
+        at = next((index for index, path in enumerate(sys.path) if path.endswith(ends)), len(sys.path))
+        sys.path[at:at] = self._path
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leave only the test that was asked for; without brackets in its name, whatever its parameters are."""
+        items[:] = [item for item in items if self._is_wanted(item.nodeid.partition("::")[2])]
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Keep why a module could not be imported."""
+        if report.failed:
+            self.trouble = str(report.longrepr)[-TOLD:]
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep a report; those on parts of a test (`subtests`) are contained in that on the whole."""
+        if hasattr(report, "context"):
+            return
+        outcome = "xfail" if hasattr(report, "wasxfail") else report.outcome
+        text = "" if outcome == "passed" else str(report.longrepr)[-TOLD:]
+        name = report.nodeid.partition("::")[2]
+        self.reports.append({"when": report.when, "outcome": outcome, "name": name, "text": text})
+
+    def _is_wanted(self, name: str) -> bool:
+        return name == self._select or ("[" not in self._select and name.startswith(f"{self._select}["))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,90 @@
+"""The host's side of sealed pytest suites: the sealed pytest itself, what is taken of the agent's work, a secret order."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from rubricgrade import tree
+from rubricgrade.checks.inside.artifacts import glob_regex
+from rubricgrade.checks.inside.finding import AuthorFault
+from rubricgrade.errors import CheckError
+from rubricgrade.sandbox import Layer
+
+T = TypeVar("T")
+
+LIBRARY = "/suite/library"
+"""Where the sealed pytest lies in the solution's sandbox, read-only and before everything else to import from."""
+PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
+AT_ONCE = 4
+
+NEVER_TAKEN = re.compile(
+    r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.(?:cfg|py)|pyproject\.toml|pyvenv\.cfg"
+    r"|.*\.(?:pth|pyc)|(?:site|user)customize(?:\..*)?|.*\.(?:dist|egg)-info"
+    r"|tests?|test_.*\.py|.*_test\.py|\.git|__pycache__",
+    re.IGNORECASE,
+)
+"""Names of files and folders that configure tests, that are tests, or that Python runs by itself."""
+
+
+def library() -> tuple[Layer, ...]:
+    """The pytest of this environment, for a solution's sandbox. Raises `CheckError` when it is not installed."""
+    layers: list[Layer] = []
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
+            raise CheckError(f"a pytest check needs pytest beside rubricgrade, and {name} is missing: pip install pytest")
+        layers.append(Layer(Path(spec.submodule_search_locations[0]).resolve(), f"{LIBRARY}/{name}"))
+    return tuple(layers)
+
+
+def take(folder: Path, allow: Sequence[str]) -> None:
+    """Take out of a private copy of the agent's work what no suite may meet.
+
+    Args:
+        folder: The copy; marks of deletions count as what they delete.
+        allow: Globs of what is left in, a folder standing for all in it; nothing given: everything.
+
+    Raises:
+        CheckError: One of them is no glob.
+    """
+    try:
+        wanted = [glob_regex(pattern) for pattern in allow]
+    except AuthorFault as error:
+        raise CheckError(f"allow: {error}") from None
+    for entry in tree.walk(folder, layer=True).entries:
+        parts = PurePosixPath(entry.path).parts
+        ways = [str(PurePosixPath(*parts[: end + 1])) for end in range(len(parts))]
+        barred = any(NEVER_TAKEN.fullmatch(part) for part in parts)
+        taken = not wanted or any(pattern.fullmatch(way) for pattern in wanted for way in ways)
+        place = folder / entry.path
+        if entry.kind != "folder" and (barred or not taken):
+            place.unlink()
+        elif entry.kind == "folder" and NEVER_TAKEN.fullmatch(parts[-1]) and place.is_dir():
+            # The folder itself goes, too: it may hide what the template has there.
+            tree.remove(place)
+
+
+async def in_secret_order(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """Do several things, a few at once, in an order that nobody can foresee; results in the order that was given."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def do(job: Callable[[], Awaitable[T]]) -> T:
+        async with room:
+            return await job()
+
+    order = list(range(len(jobs)))
+    secrets.SystemRandom().shuffle(order)
+    tasks = {index: asyncio.create_task(do(jobs[index])) for index in order}
+    try:
+        await asyncio.gather(*tasks.values())
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    return [tasks[index].result() for index in range(len(jobs))]

@@ -1,0 +1,52 @@
+"""`rubricgrade calibrate`: which tasks of a run to keep, to drop, to inspect, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.output import note, print_json
+
+
+def calibrate(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    *,
+    inspect_to: Annotated[float, typer.Option(min=0, max=1, help="Inspect tasks solved at this rate or less.")] = 0.0,
+    drop_from: Annotated[float, typer.Option(min=0, max=1, help="Drop tasks solved at this rate or more.")] = 1.0,
+    attempts: Annotated[int, typer.Option(min=1, help="Graded attempts that a decision needs.")] = 1,
+    no_probe: Annotated[
+        bool, typer.Option("--no-probe", help="Look at stored grades only; run no reference, grade nothing again.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print calibration.json and nothing else.")] = False,
+    judge: Judge = None,
+    judge_api_base: JudgeBase = None,
+    offline: Offline = False,
+    verdicts: Verdicts = None,
+    cache: Cache = None,
+) -> None:
+    """Keep, drop or inspect each task of a run; writes calibration.json beside it."""
+    import asyncio
+
+    from rubricgrade.runs.calibration import Thresholds, calibrate
+    from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.regrading import tasks_of
+
+    tasks = () if no_probe else tasks_of(read_manifest(folder)).values()
+    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
+    thresholds = Thresholds(inspect_to=inspect_to, drop_from=drop_from, attempts=attempts)
+    made = asyncio.run(calibrate(folder, thresholds, probe=not no_probe, judge=options))
+    if json:
+        print_json(made.model_dump(mode="json"))
+        return
+    width = max(len(task.task) for task in made.tasks)
+    for task in made.tasks:
+        rate = "-" if task.rate is None else f"{task.rate:.0%}"
+        spread = "" if task.interval is None else f"({task.interval[0]:.0%} to {task.interval[1]:.0%})"
+        counts = f"{task.solved}/{task.attempts}"
+        reasons = "; ".join(task.reasons)
+        sys.stdout.write(f"{task.task:<{width}}  {counts:>7}  {rate:>4} {spread:<15} {task.decision:<7}  {reasons}\n")
+    note(f"written to {folder / 'calibration.json'}")

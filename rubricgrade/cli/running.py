@@ -1,0 +1,198 @@
+"""`rubricgrade run` and `rubricgrade regrade`: many episodes, and grading them again without an agent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.output import note
+
+if TYPE_CHECKING:
+    from rubricgrade.episode.agents.choosing import ModelOptions
+    from rubricgrade.episode.stage import Agent
+    from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.runs.manifest import Manifest
+    from rubricgrade.runs.running import Plan
+
+Folder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
+
+
+def run(
+    tasks: Annotated[
+        list[Path] | None, typer.Argument(metavar="TASK", help="Task directories. Not needed with --resume.")
+    ] = None,
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="AGENT", help="litellm:MODEL, command:'...', replay, replay:DIR, oracle or nop."),
+    ] = None,
+    samples: Annotated[int | None, typer.Option("-n", "--samples", min=1, help="Attempts per task.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The run's folder. Default: runs/<time>.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run: only what is missing.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Sandboxes of agents at a time.")] = 4,
+    model_concurrency: Annotated[int, typer.Option(min=1, help="Calls to the agent's model at a time.")] = 8,
+    api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="The agent's model: an OpenAI-compatible endpoint.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help="The agent's model: sent only if given.")] = None,
+    max_steps: Annotated[int, typer.Option(min=1, help="Replies of the agent.")] = 50,
+    max_seconds: Annotated[float, typer.Option(min=1, help="Wall time of the agent.")] = 1800.0,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one episode, in and out.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Stop the run when the agent's model has cost so many US dollars.")
+    ] = None,
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often an attempt is made again that failed by no fault of the agent's.")
+    ] = 3,
+    network: Annotated[bool, typer.Option("--network", help="Give tasks that ask for it the network.")] = False,
+    judge: Judge = None,
+    judge_api_base: JudgeBase = None,
+    offline: Offline = False,
+    verdicts: Verdicts = None,
+    cache: Cache = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the score table only.")] = False,
+) -> None:
+    """Run an agent on tasks: fork, act, grade out of its sight, keep everything. Goes on where it was cut."""
+    import asyncio
+
+    from rubricgrade.episode.agents.choosing import ModelOptions
+    from rubricgrade.episode.limits import Limits
+    from rubricgrade.errors import JudgeError
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.running import Plan, load_tasks
+
+    there = None if resume is None else read_manifest(resume)
+    paths = list(tasks or ()) or [Path(facts.path) for facts in (there.tasks.values() if there else ())]
+    loaded = load_tasks(paths)
+    options = ModelOptions(api_base=api_base, concurrency=model_concurrency, max_cost=max_cost, temperature=temperature)
+    plan = Plan(
+        tasks=loaded,
+        agent=_agent(agent, there, options),
+        folder=resume or output or Path("runs") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}",
+        samples=samples or (there.samples if there else 1),
+        concurrency=concurrency,
+        limits=Limits(max_steps=max_steps, seconds=max_seconds, tokens=max_tokens),
+        judge=judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded),
+        network=network or bool(there and there.network),
+        retries=retries,
+    )
+    try:
+        lost = asyncio.run(_run(plan, quiet=quiet))
+    except KeyboardInterrupt:
+        note(f"interrupted; go on with: rubricgrade run --resume {plan.folder}")
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    except JudgeError as error:
+        if error.cause != "budget":
+            raise
+        note(f"{error}\ngo on with: rubricgrade run --resume {plan.folder}")
+        raise typer.Exit(Exit.COST_CAP) from None
+    raise typer.Exit(_report(plan, lost))
+
+
+def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> Agent:
+    from rubricgrade.episode.agents.choosing import choose_agent
+    from rubricgrade.errors import InputError
+
+    if name is None and there is not None:
+        # Its settings stand behind its name.
+        name = there.agent.partition(" temperature=")[0] if there.agent.startswith("litellm:") else there.agent
+    if name is None:
+        raise InputError("say who acts, with --agent")
+    return choose_agent(name, options)
+
+
+async def _run(plan: Plan, *, quiet: bool) -> int:
+    """Make what is missing; returns how many attempts were lost."""
+    from rubricgrade.cli.table import board
+    from rubricgrade.runs.running import Lost, missing, run
+
+    jobs = missing(plan)
+    lost = 0
+    with board(len(jobs), plan.concurrency, shown=not quiet) as shown:
+        async for outcome in run(plan):
+            if isinstance(outcome, Lost):
+                lost += 1
+                shown.lost(outcome)
+            else:
+                shown.done(outcome)
+    return lost
+
+
+def _report(plan: Plan, lost: int) -> int:
+    from rubricgrade.cli.scoring import print_standing
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.standing import stand
+
+    standing = stand(plan.folder)
+    print_standing(standing)
+    note(f"kept in {plan.folder}")
+    if lost or standing.overall.ungraded:
+        if lost:
+            note(f"{lost} could not be made; try again with: rubricgrade run --resume {plan.folder}")
+        return Exit.UNGRADED
+    return Exit.DONE
+
+
+def regrade(
+    folder: Folder,
+    *,
+    rubric: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another rubric. Default: each task's own, as it is now.")
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only these tasks. May be repeated.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Attempts at a time.")] = 4,
+    judge: Judge = None,
+    judge_api_base: JudgeBase = None,
+    offline: Offline = False,
+    verdicts: Verdicts = None,
+    cache: Cache = None,
+) -> None:
+    """Grade a run again from what was left: no agent is run, and only what has changed is judged."""
+    import asyncio
+
+    from rubricgrade.cli.scoring import print_standing
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.regrading import tasks_of
+    from rubricgrade.runs.standing import stand
+
+    tasks = tasks_of(read_manifest(folder)).values()
+    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
+    changed = asyncio.run(_regrade(folder, rubric, task or (), options, concurrency))
+    standing = stand(folder)
+    print_standing(standing)
+    note(f"{changed} scores changed")
+    raise typer.Exit(Exit.UNGRADED if standing.overall.ungraded else Exit.DONE)
+
+
+async def _regrade(
+    folder: Path, rubric: Path | None, only: Sequence[str], judge: JudgeOptions, concurrency: int
+) -> int:
+    from rubricgrade.loading import load_rubric
+    from rubricgrade.runs.regrading import regrade
+
+    changed = 0
+    another = None if rubric is None else load_rubric(rubric)
+    async for one in regrade(folder, rubric=another, only=frozenset(only), judge=judge, concurrency=concurrency):
+        if one.changed:
+            changed += 1
+            line = one.attempt.line
+            sys.stdout.write(
+                f"{line.task} #{line.sample}: {_number(one.attempt.reward)} is now {_number(one.grade.score)}\n"
+            )
+    return changed
+
+
+def _number(value: float | None) -> str:
+    from rubricgrade.report.numbers import number
+
+    return "ungraded" if value is None else number(value)

@@ -1,0 +1,81 @@
+"""`rubricgrade score`: how a run stands by its current grades."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rubricgrade.cli.output import note, print_json
+
+if TYPE_CHECKING:
+    from rubricgrade.runs.standing import RunStanding, Standing
+
+
+def score(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    *,
+    k: Annotated[
+        list[int] | None,
+        typer.Option("-k", min=1, help="For pass@k and pass^k. May be repeated. Default: 1 and the attempts per task."),
+    ] = None,
+    min_reward: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit with 1 if the mean reward is below this.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Solved attempts, pass@k, pass^k and mean reward with intervals: per task, per category, overall."""
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.standing import stand
+
+    standing = stand(folder, k or ())
+    if json:
+        print_json({"schema": "rubricgrade.score/1", **standing.model_dump(mode="json")})
+    else:
+        print_standing(standing)
+    overall = standing.overall
+    if overall.ungraded or overall.reward is None:
+        raise typer.Exit(Exit.UNGRADED)
+    if min_reward is not None and overall.reward < min_reward - 1e-9:
+        raise typer.Exit(Exit.BELOW)
+
+
+def print_standing(standing: RunStanding) -> None:
+    """The table, and a sentence on everything that is in no number."""
+    categories = [row.model_copy(update={"name": f"category {row.name}"}) for row in standing.categories]
+    rows = [*standing.tasks, *categories, standing.overall]
+    ks = sorted(standing.overall.pass_at)
+    powers = [k for k in ks if k > 1]
+    header = ["task", "rollouts", "solved", *(f"pass@{k}" for k in ks), *(f"pass^{k}" for k in powers)]
+    table = [[*header, "mean_reward", "95% interval"], *(_row(row, ks, powers) for row in rows)]
+    sys.stdout.write("\n".join(_aligned(table)) + "\n")
+    overall = standing.overall
+    if overall.ungraded:
+        note(f"{overall.ungraded} attempts are ungraded and in no number")
+    if standing.missing:
+        note(f"{standing.missing} attempts are missing")
+    if overall.short:
+        note(f"fewer than {max(ks)} graded attempts, so no pass@{max(ks)}: {', '.join(overall.short)}")
+
+
+def _row(row: Standing, ks: Sequence[int], powers: Sequence[int]) -> list[str]:
+    interval = "-" if row.interval is None else f"{_number(row.interval[0])} to {_number(row.interval[1])}"
+    rates = [*(row.pass_at[k] for k in ks), *(row.pass_all[k] for k in powers)]
+    return [row.name, str(row.rollouts), str(row.solved), *map(_number, rates), _number(row.reward), interval]
+
+
+def _number(value: float | None) -> str:
+    """Two decimals, as in a report; nothing that is not exactly 0 or 1 is shown as such."""
+    if value is None:
+        return "-"
+    if value in (0.0, 1.0):
+        return str(int(value))
+    return f"{min(max(value, 0.01), 0.99):.2f}"
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
