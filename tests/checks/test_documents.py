@@ -1,0 +1,113 @@
+"""The text of files for a judge, extracted where a hostile file can do no harm; and the items of a `for_each`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubricgrade import digest
+from rubricgrade.checks import Bench, ItemsFault
+from rubricgrade.evidence import Document
+from rubricgrade.sandbox import Provider
+from tests.checks.conftest import Episode, located, rubric_of
+from tests.checks.test_files import pdf
+from tests.checks.test_mail import eml
+from tests.checks.test_readers import workbook
+
+
+def documents(
+    provider: Provider, folder: Path, episode: Episode, *globs: str, world: tuple[str, ...] = ()
+) -> list[Document]:
+    async def run() -> tuple[Document, ...]:
+        async with Bench(located(episode, folder), rubric_of([], {}), provider) as bench:
+            return await bench.documents(globs, world=world)
+
+    return list(asyncio.run(run()))
+
+
+def test_every_format_as_text(provider: Provider, tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "a.md": b"\xef\xbb\xbf# T\xc3\xaft\xff\n", "t.csv": "a,b\n1,2\n", "b.xlsx": workbook(("n", "x"), (1, None), sheet="Q3"),
+        "p.pdf": pdf("First", "Second"), "z.bin": b"\0\1\2", "sub/c.json": "{}",
+    }  # fmt: skip
+    world = {"outbox/1.eml": eml("cfo@acme.test", attachment="mis.csv")}
+    found = documents(provider, tmp_path, Episode(files, world), "*", "**/*.json", world=("outbox/*.eml",))
+    texts = {document.path: document for document in found}
+    assert list(texts) == ["a.md", "b.xlsx", "p.pdf", "t.csv", "z.bin", "sub/c.json", "outbox/1.eml"]
+    assert texts["a.md"].text == "# Tït\ufffd\n"
+    assert texts["t.csv"].text == "a,b\n1,2\n"
+    assert texts["b.xlsx"].text == "[sheet Q3]\nn | x\n1"
+    assert texts["p.pdf"].text == "[PDF of 2 pages]\n\n[page 1]\nFirst\n\n[page 2]\nSecond"
+    assert (texts["z.bin"].text, texts["z.bin"].note) == ("", "3 bytes that are no text")
+    assert texts["outbox/1.eml"].text == (
+        "From: agent@acme.test\nTo: cfo@acme.test\nSubject: Q3 MIS\n\nTotal 48.2\n\n\n[attachment mis.csv, 4 bytes]\n\na,b\n"
+    )
+    assert texts["outbox/1.eml"].world
+    assert not texts["a.md"].world
+    assert texts["t.csv"].digest == digest.of_bytes(b"a,b\n1,2\n")
+    assert all(document.complete for document in found)
+
+
+def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_path: Path) -> None:
+    def prepare(workspace: Path) -> None:
+        (workspace / "link.md").symlink_to("/etc/passwd")
+        with (workspace / "sparse.md").open("wb") as file:
+            file.truncate(10 << 30)
+
+    bomb = b"%PDF-1.4\n" + b"[" * 200_000
+    files: dict[str, str | bytes] = {
+        "a.md": "first",
+        "b.xlsx": b"PK",
+        "c.pdf": bomb,
+        "d.md": "x" * 400_001,
+        "e.md": "last",
+    }
+    found = {
+        document.path: document for document in documents(provider, tmp_path, Episode(files, prepare=prepare), "*")
+    }
+    assert found["a.md"].text == "first"
+    assert found["e.md"].text == "last"
+    assert found["b.xlsx"].text == found["c.pdf"].text == ""
+    assert "is no workbook" in found["b.xlsx"].note
+    assert found["c.pdf"].note
+    assert (len(found["d.md"].text), found["d.md"].complete) == (400_000, False)
+    assert "link.md" not in found
+
+
+def test_nothing_matches_or_nothing_is_there(provider: Provider, tmp_path: Path) -> None:
+    assert documents(provider, tmp_path / "a", Episode({"a.md": "x"}), "*.pdf") == []
+    assert documents(provider, tmp_path / "b", Episode(files=None), "*.md", world=("*",)) == []
+
+
+def items(provider: Provider, folder: Path, body: str, files: dict[str, str] | None = None) -> tuple[str, ...]:
+    sealed = {"i.py": f"def items(case):\n    {body}\n"}
+
+    async def run() -> tuple[str, ...]:
+        async with Bench(located(Episode(files or {}), folder), rubric_of([], sealed), provider) as bench:
+            return await bench.items("i.py:items")
+
+    return asyncio.run(run())
+
+
+def test_items_of_an_authors_function(provider: Provider, tmp_path: Path) -> None:
+    body = "return [row['name'] for row in case.read_csv('t.csv')]"
+    assert items(provider, tmp_path, body, {"t.csv": "name\na\nb\n"}) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("body", "fault", "cause"),
+    [
+        ("return case.read_csv('none.csv')", "agent", None),
+        ("return [1]", "grader", "check_error"),
+        ("return 'text'", "grader", "check_error"),
+        ("return ['  ']", "grader", "check_error"),
+        ("return undefined", "grader", "check_error"),
+    ],
+)
+def test_items_that_can_not_be_listed(provider: Provider, tmp_path: Path, body: str, fault: str, cause: Any) -> None:
+    with pytest.raises(ItemsFault) as caught:
+        items(provider, tmp_path, body)
+    assert (caught.value.fault, caught.value.cause) == (fault, cause)
