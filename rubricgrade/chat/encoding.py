@@ -17,6 +17,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._fields: dict[str, tuple[Mapping[str, Any], bytes]] = {}
         self._size = 0
         self._lock = threading.Lock()
 
@@ -28,14 +29,23 @@ class Encoder:
             fields: Everything else.
         """
         encoded = b",".join([self._message(message) for message in messages])
-        return b'{"messages":[%s],%s' % (encoded, _json(fields)[1:])
+        return b'{"messages":[%s],%s' % (encoded, self._rest(fields)[1:])
 
     def _message(self, message: Mapping[str, Any]) -> bytes:
         content = message.get("content")
-        if not message.get("cache") or not isinstance(content, str):
+        shared = message.get("cache") or message.get("role") == "system"
+        if not shared or not isinstance(content, str):
             return _json(plain(message))
         rest = {name: value for name, value in message.items() if name not in ("cache", "content")}
         return b'{"content":%s,%s' % (self._shared(content), _json(rest)[1:])
+
+    def _rest(self, fields: Mapping[str, Any]) -> bytes:
+        """Everything but the messages; mostly the same as in the request before."""
+        name = str(fields.get("model"))
+        known = self._fields.get(name)
+        if known is None or known[0] != fields:
+            known = self._fields[name] = (dict(fields), _json(fields))
+        return known[1]
 
     def _shared(self, text: str) -> bytes:
         with self._lock:

@@ -52,7 +52,7 @@ class Slots:
         waiter = _Waiter(limit, loop, loop.create_future())
         with self._lock:
             self._waiting.append(waiter)
-            self._admit()
+            self._admit(loop)
         try:
             await waiter.future
             if per_minute is not None:
@@ -64,10 +64,10 @@ class Slots:
                     self._held[loop].discard(waiter)
                 elif waiter in self._waiting:
                     self._waiting.remove(waiter)
-                self._admit()
+                self._admit(loop)
 
-    def _admit(self) -> None:
-        """Give free slots to those who have waited longest. Call with the lock held."""
+    def _admit(self, here: asyncio.AbstractEventLoop) -> None:
+        """Give free slots to those who have waited longest. Call with the lock held, on the loop named."""
         while self._waiting:
             first = self._waiting[0]
             if self.held >= first.limit:
@@ -75,10 +75,13 @@ class Slots:
                 if self.held >= first.limit:
                     return
             self._waiting.popleft()
-            try:
-                first.loop.call_soon_threadsafe(_wake, first.future)
-            except RuntimeError:
-                continue  # its loop was closed without ending its tasks: nobody is waiting any more
+            if first.loop is here:
+                _wake(first.future)
+            else:
+                try:
+                    first.loop.call_soon_threadsafe(_wake, first.future)
+                except RuntimeError:
+                    continue  # its loop was closed without ending its tasks: nobody is waiting any more
             self._held.setdefault(first.loop, set()).add(first)
 
     def _drop_lost(self) -> None:

@@ -10,6 +10,7 @@ from rubricgrade.cli import (
     agreement,
     caching,
     calibrating,
+    converting,
     doctor,
     grading,
     judging,
@@ -60,6 +61,7 @@ app.command("run")(running.run)
 app.command("score")(scoring.score)
 app.command("regrade")(running.regrade)
 app.command("calibrate")(calibrating.calibrate)
+app.command("convert")(converting.convert)
 app.add_typer(tasks.app, name="task")
 app.add_typer(judging.app, name="judge")
 app.add_typer(caching.app, name="cache")

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -14,11 +15,19 @@ import typer
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
+    from rubricgrade.cli.request import Request
     from rubricgrade.report.summary import Summary
     from rubricgrade.result import Grade
 
 SCHEMA = "rubricgrade.grades/1"
-MOST_VOTES = 100
+MOST = 100
+
+
+class Unverified(StrEnum):
+    """What an answer counts as whose quotes are not found."""
+
+    open = "open"
+    flag = "flag"
 
 
 class Made(NamedTuple):
@@ -30,9 +39,15 @@ class Made(NamedTuple):
 
 
 def _votes(value: str | None) -> str | None:
-    if value is None or value == "adaptive" or (value.isdecimal() and 1 <= int(value) <= MOST_VOTES):
+    if value is None or value == "adaptive" or (value.isdecimal() and 1 <= int(value) <= MOST):
         return value
-    raise typer.BadParameter(f"is 1 to {MOST_VOTES}, or 'adaptive'")
+    raise typer.BadParameter(f"is 1 to {MOST}, or 'adaptive'")
+
+
+def _batch(value: str | None) -> str | None:
+    if value is None or value == "all" or (value.isdecimal() and 1 <= int(value) <= MOST):
+        return value
+    raise typer.BadParameter(f"is 1 to {MOST}, or 'all'")
 
 
 def _finite(value: float | None) -> float | None:
@@ -50,7 +65,14 @@ def grade(
     *,
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", envvar="RUBRICGRADE_JUDGE", help="The model that judges, by its litellm name."),
+        typer.Option(
+            metavar="MODEL[,MODEL]",
+            envvar="RUBRICGRADE_JUDGE",
+            help="The model that judges, by its litellm name; several are a panel.",
+        ),
+    ] = None,
+    escalate: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A stronger model that decides where the votes leave a doubt.")
     ] = None,
     api_base: Annotated[
         str | None,
@@ -75,6 +97,16 @@ def grade(
     votes: Annotated[
         str | None, typer.Option(metavar="N|adaptive", callback=_votes, help="Independent verdicts per criterion.")
     ] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="N|all", callback=_batch, help="Criteria that are asked in one call.")
+    ] = None,
+    unverified: Annotated[
+        Unverified,
+        typer.Option(help="What an answer counts as whose quotes are not found: it stays open, or counts, flagged."),
+    ] = Unverified.open,
+    canary: Annotated[
+        bool, typer.Option("--canary", help="One more call per record shows whether the judge says yes to anything.")
+    ] = False,
     max_cost: Annotated[
         float | None, typer.Option(min=0, callback=_finite, help="Stop judging at so many US dollars.")
     ] = None,
@@ -103,6 +135,9 @@ def grade(
     missing: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write questions without a recorded verdict, to be filled in.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what judging would take, per criterion, and call no model.")
+    ] = False,
     ungated: Annotated[bool, typer.Option("--ungated", help="Decide criteria even when a gate has failed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print the summary only.")] = False,
 ) -> None:
@@ -115,11 +150,15 @@ def grade(
 
     options = JudgeOptions(
         model=judge,
+        escalate=escalate,
         api_base=api_base,
         offline=offline,
         verdicts=tuple(verdicts or ()),
         cache=False if no_cache else cache,
         votes="adaptive" if votes == "adaptive" else int(votes) if votes else None,
+        batch="all" if batch == "all" else int(batch) if batch else None,
+        unverified=unverified.value,
+        canary=canary,
         max_cost=max_cost,
         concurrency=concurrency,
     )
@@ -135,6 +174,9 @@ def grade(
         missing=missing,
         template=template,
     )
+    if dry_run:
+        _plan(request, json=json)
+        return
     total = len(request.trajectories)
     done: dict[int, Made] = {}
     with _progress(total, shown=not (quiet or json)) as advance:
@@ -154,6 +196,20 @@ def grade(
     else:
         _print(made, summary, quiet=quiet)
     raise typer.Exit(summary.exit_code)
+
+
+def _plan(request: Request, *, json: bool) -> None:
+    import asyncio
+
+    from rubricgrade.grading.planning import aplan
+    from rubricgrade.report.plan import plan_document, plan_lines
+
+    plan = asyncio.run(aplan(request.trajectories, request.rubric, judge=request.judge))
+    if json:
+        print_json(plan_document(plan))
+        return
+    for line in plan_lines(plan):
+        typer.echo(line)
 
 
 def _document(made: Sequence[Made], summary: Summary) -> dict[str, Any]:

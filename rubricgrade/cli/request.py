@@ -12,7 +12,7 @@ from rubricgrade.cli.episodes import check_writable, find_trajectories, grade_fo
 from rubricgrade.cli.variables import read_vars
 from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.grading import agrade_all
-from rubricgrade.grading.judges import Judges
+from rubricgrade.grading.judges import Judges, names_judge
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.loading.rubric import rubric_file
@@ -71,13 +71,16 @@ class Request:
         Raises:
             InputError: With the faults of the rubric, of every trajectory and of the options, all at once.
         """
+        faults: list[Fault] = []
+        loaded = _or_faults(faults, lambda: load_rubric(rubric, vars=read_vars(variables)))
+        if missing is not None and loaded is not None and not (judge.model or names_judge(loaded)):
+            # Whoever wants the open questions written down and names nobody to ask means to ask nobody.
+            judge = replace(judge, offline=True)
         if judge.offline and not judge.verdicts:
             judge = replace(judge, verdicts=_beside(rubric))
-        faults: list[Fault] = []
         for file in judge.verdicts:
             _or_faults(faults, lambda file=file: read_verdicts(file))
         _or_faults(faults, lambda: _judge_can_be_asked(judge))
-        loaded = _or_faults(faults, lambda: load_rubric(rubric, vars=read_vars(variables)))
         found = _or_faults(faults, lambda: find_trajectories(trajectories))
         folders = _or_faults(faults, lambda: grade_folders(found, output) if found and store else [])
         if missing is not None:

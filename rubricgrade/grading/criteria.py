@@ -115,7 +115,7 @@ class _Decide:
             judged = await self.judging.decide(criterion)
             return _judged(blank, judged, self._doubt(criterion, sign))
         try:
-            items = await self._items(criterion)
+            items = await items_of(criterion, self.rubric, self.bench)
         except ItemsFault as fault:
             found = {"message": fault.message, "fault": fault.fault}
             if fault.fault == "agent":
@@ -128,18 +128,6 @@ class _Decide:
             return blank.model_copy(update={"value": value, "verdict": verdict_of(value), "message": message})
         parts = await together(self._item(blank, criterion, item, number, sign) for number, item in enumerate(items, 1))
         return _mean(blank, parts)
-
-    async def _items(self, criterion: Criterion) -> tuple[str, ...]:
-        source = criterion.for_each
-        if source is None or source.python is None:
-            listed = self.rubric.vars[source.vars or ""] if source else ()
-            items = listed if isinstance(listed, tuple) else ()
-        else:
-            items = await self.bench.items(source.python)
-        most = source.at_most if source else 0
-        if len(items) > most:
-            raise ItemsFault("grader", f"{len(items)} items, more than at_most: {most}", cause="check_error")
-        return items
 
     async def _item(
         self, blank: CriterionResult, criterion: Criterion, item: str, number: int, sign: int
@@ -157,6 +145,24 @@ class _Decide:
         """What ``cannot_tell`` counts as by the author's choice; None leaves it open."""
         settings = (criterion.judge or Judge()).over(self.rubric.judge)
         return worst(criterion.points, sign) if settings.if_cannot_tell == "worst" else None
+
+
+async def items_of(criterion: Criterion, rubric: Rubric, bench: Bench) -> tuple[str, ...]:
+    """The items of a criterion's `for_each`.
+
+    Raises:
+        ItemsFault: They can't be had, or are too many.
+    """
+    source = criterion.for_each
+    if source is None or source.python is None:
+        listed = rubric.vars[source.vars or ""] if source else ()
+        items = listed if isinstance(listed, tuple) else ()
+    else:
+        items = await bench.items(source.python)
+    most = source.at_most if source else 0
+    if len(items) > most:
+        raise ItemsFault("grader", f"{len(items)} items, more than at_most: {most}", cause="check_error")
+    return items
 
 
 def verdict_of(value: float) -> str:

@@ -35,7 +35,10 @@ async def _decide(gate: Gate, rubric: Rubric, bench: Bench) -> GateResult:
     }
     if outcome.fault == "grader":
         return blank.model_copy(update={**found, "verdict": "error"})
-    value = 0.0 if outcome.fault == "agent" or outcome.value is None else outcome.value
+    value = 0.0 if outcome.fault == "agent" else outcome.value
+    if value is None:
+        wrong = {"verdict": "error", "fault": "grader", "cause": "check_error", "message": "the check gave no value"}
+        return blank.model_copy(update={**found, **wrong})
     verdict = "met" if reaches(value, gate.at_least) else "not_met"
     return blank.model_copy(update={**found, "verdict": verdict, "value": value})
 

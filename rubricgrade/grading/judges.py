@@ -76,8 +76,13 @@ class Judges:
 
     def _model(self, rubric: Rubric) -> str | None:
         """The caller's choice, else the first model that the rubric names (each criterion may name its own)."""
-        named = [leaf.judge.model for leaf in rubric.leaves() if leaf.judge is not None]
-        return next((model for model in [self.options.model, rubric.judge.model, *named] if model), None)
+        return self.options.model or names_judge(rubric)
+
+
+def names_judge(rubric: Rubric) -> str | None:
+    """The first model that a rubric names, if it names any."""
+    named = [leaf.judge.model for leaf in rubric.leaves() if leaf.judge is not None]
+    return next((model for model in [rubric.judge.model, *named] if model), None)
 
 
 def _judged(rubric: Rubric) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rubricgrade.sandbox.bubblewrap import BubblewrapProvider
+from rubricgrade.sandbox.choosing import default_provider
 from rubricgrade.sandbox.contract import Done, Isolation, Layer, Limits, Process, Provider, Sandbox, Template
 
 __all__ = [
@@ -23,11 +24,6 @@ __all__ = [
     "base_template",
     "default_provider",
 ]
-
-
-def default_provider() -> BubblewrapProvider:
-    """The provider for who did not choose one."""
-    return BubblewrapProvider()
 
 
 def base_template(**overrides: Any) -> Template:

@@ -72,10 +72,12 @@ class Engine:
         )
         try:
             said, complaint = await asyncio.wait_for(process.communicate(stdin), CALL_WAIT)
-        except (TimeoutError, asyncio.CancelledError):
-            process.kill()
-            await process.wait()
-            raise
+        except TimeoutError as error:
+            raise SandboxError(f"{self.command[0]} {arguments[0]} takes more than {CALL_WAIT:g} s") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode:
             words = " ".join((self.command[0], *arguments[:1]))
             raise SandboxError(f"{words} failed: {complaint.decode('utf-8', 'replace').strip()[-1000:]}")
@@ -91,7 +93,7 @@ class Engine:
             about: dict[str, Any] = json.loads(await self.call("info", "--format", "{{json .}}"))
         except SandboxUnavailable:
             raise
-        except (SandboxError, TimeoutError, ValueError) as error:
+        except (SandboxError, ValueError) as error:
             raise SandboxUnavailable(f"{self.command[0]} can't be used here: {error}") from error
         host: dict[str, Any] = about.get("host", {})
         if host:
@@ -103,11 +105,10 @@ class Engine:
         limits = bool(about.get("MemoryLimit")) and bool(about.get("PidsLimit"))
         return Facts("docker", rootless, limits, counts_files=True)
 
-    async def skeleton(self, inside: Interior) -> str:
-        """An image of empty folders, on which this host's own programs are mounted; made if it is missing."""
+    async def make_skeleton(self, inside: Interior) -> None:
+        """Make `SKELETON` if it is missing: empty folders, on which this host's own programs are mounted."""
         if not await self.call("images", "--quiet", SKELETON):
             await self.call("import", "-", SKELETON, stdin=_folders(inside))
-        return SKELETON
 
 
 def _folders(inside: Interior) -> bytes:
@@ -151,11 +152,12 @@ def confinement(facts: Facts, template: Template) -> list[str]:
     if facts.limits:
         words += ["--memory", str(limits.memory), "--memory-swap", str(limits.memory)]
         words += ["--pids-limit", str(limits.processes)]
+    # podman takes what an image has at the place for a pattern, and has other words for its owner.
+    docker_only = f"nr_inodes={limits.files},uid={user(facts)},gid={user(facts)}"
+    owned = docker_only if facts.counts_files else "notmpcopyup,U"
     for place in places(template):
-        # Where the engine can't say whose a tmpfs is, it is everybody's, and the warden counts the files.
-        owned = f",nr_inodes={limits.files},uid={user(facts)},gid={user(facts)}" if facts.counts_files else ""
-        mode = "755" if owned and place != TMP else "1777"
-        words += ["--tmpfs", f"{place}:rw,exec,nosuid,nodev,size={limits.disk},mode={mode}{owned}"]
+        mode = "1777" if place == TMP else "755"
+        words += ["--tmpfs", f"{place}:rw,exec,nosuid,nodev,size={limits.disk},mode={mode},{owned}"]
     for layer in template.layers:
         if layer.mode == "read":
             words += ["--volume", f"{layer.source}:{layer.target}:ro"]

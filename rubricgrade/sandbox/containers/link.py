@@ -95,8 +95,7 @@ class PipeLink:
 
     async def _hear(self) -> None:
         """Hand each answer to whoever has asked for it, until there are no more."""
-        assert self._process.stdout is not None  # noqa: S101  # it was asked for
-        why = "the sandbox has died"
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018  # asked for
         try:
             while line := await self._process.stdout.readline():
                 answer = json.loads(line)
@@ -104,10 +103,10 @@ class PipeLink:
                 if asked and not asked.done():
                     asked.set_result(answer)
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            why = f"the sandbox gave an answer that can't be understood: {error}"
-            await self._remove()
+            self._lose(f"the sandbox gave an answer that can't be understood: {error}")
+            self._process.stdin.close()
         await self._complaining
-        self._lose(f"{why}: {self._complaint}" if self._complaint else why)
+        self._lose(f"the sandbox has died: {self._complaint}" if self._complaint else "the sandbox has died")
 
     async def _collect(self) -> None:
         """Keep the end of what the engine complains about."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from rubricgrade.errors import SandboxError, SandboxLost, SandboxUnavailable, TemplateError
 from rubricgrade.sandbox import building, interior, staging, state
 from rubricgrade.sandbox.bubblewrap import environment
-from rubricgrade.sandbox.containers.engine import Engine, Facts, confinement, mounts, user
+from rubricgrade.sandbox.containers.engine import SKELETON, Engine, Facts, confinement, mounts, user
 from rubricgrade.sandbox.containers.link import PipeLink
 from rubricgrade.sandbox.contract import Isolation, Template
 from rubricgrade.sandbox.warden import Greeting, Orders, WardenSandbox, moving, program
@@ -52,16 +52,16 @@ class ContainerProvider:
 
     async def open(self, template: Template, *, label: str = "") -> WardenSandbox:
         """See `contract.Provider.open`."""
+        if building.has_root(template):
+            raise TemplateError("a container has no root file system but its image's: name an image instead")
         facts = await self._examine()
         image = template.image or self._image
         inside = BARE if image else await self._host()
         building.check(replace(template, image=""), inside, user(facts))
-        if building.has_root(template):
-            raise TemplateError("a container has no root file system but its image's: name an image instead")
         name = new_tag(label, template.limits.lifetime)
         argv = [*self.engine.command, "run", "--rm", "--interactive", "--pull", "never", "--name", name]
         argv += ["--label", f"rubricgrade={label}", "--entrypoint", "", *confinement(facts, template), *mounts(inside)]
-        argv += [image or await self.engine.skeleton(inside), inside.python]
+        argv += [image or SKELETON, inside.python]
         argv += ["-I", "-S", "-B", "-c", program(_orders(facts, template))]
         link = await PipeLink.start(argv, lambda: self._remove(name))
         try:
@@ -119,7 +119,9 @@ class ContainerProvider:
         if self._interior is None:
             if sys.platform != "linux":
                 raise SandboxUnavailable("on this system a container needs an image with Python: name one")
-            self._interior = await asyncio.to_thread(lambda: interior.prepare(state.root()))
+            prepared = await asyncio.to_thread(lambda: interior.prepare(state.root()))
+            await self.engine.make_skeleton(prepared)
+            self._interior = prepared
         return self._interior
 
     def _isolation(self, facts: Facts, greeting: Greeting, template: Template) -> Isolation:

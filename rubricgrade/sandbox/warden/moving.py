@@ -107,9 +107,7 @@ async def send(link: Link, folder: Path, place: str, *, frozen: bool = False) ->
     await filling.finish()
 
 
-async def changed(
-    link: Link, place: str, budget: tree.Budget, piece: int | None = None
-) -> AsyncGenerator[list[Item]]:
+async def changed(link: Link, place: str, budget: tree.Budget, piece: int | None = None) -> AsyncGenerator[list[Item]]:
     """What has changed in a place since it was marked, some items at a time.
 
     Args:

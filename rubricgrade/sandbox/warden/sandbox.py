@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -73,8 +72,7 @@ class WardenSandbox:
         finally:
             if feeding:
                 feeding.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await feeding
+                await asyncio.gather(feeding, return_exceptions=True)  # what the command did not take, it did not want
 
     async def start(
         self,

@@ -145,16 +145,18 @@ class Warden:
 
     def do_line(self, request: dict[str, Any]) -> Later:
         """Wait for the next line of a command's output."""
-        command = self.commands[request["id"]]
-        return lambda: command.line(request["limit"])
+        command = self.commands.get(request["id"])
+        return lambda: command.line(request["limit"]) if command else {"line": ""}
 
     def do_send(self, request: dict[str, Any]) -> Answer:
         """Queue input of a command."""
-        return {"taken": self.commands[request["id"]].take(base64.b64decode(request["data"]))}
+        command = self.commands.get(request["id"])  # it may have ended, and that may have been told already
+        return {"taken": command.take(base64.b64decode(request["data"])) if command else "broken"}
 
     def do_shut(self, request: dict[str, Any]) -> Answer:
         """Close a command's input."""
-        self.commands[request["id"]].close_input()
+        if request["id"] in self.commands:
+            self.commands[request["id"]].close_input()
         return {}
 
     def do_kill(self, request: dict[str, Any]) -> Answer:

@@ -1,0 +1,90 @@
+"""A task for Harbor: the directory as it is, with a test script that grades by the rubric and writes Harbor's files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from rubricgrade.episode.recipe import read_recipe
+from rubricgrade.episode.task import Task
+from rubricgrade.errors import Fault, InputError
+from rubricgrade.grading import agrade
+from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.loading import load_rubric
+from rubricgrade.readers import load_trajectories
+from rubricgrade.readers.native import replace_file
+from rubricgrade.result import Grade
+from rubricgrade.sandbox import base_template
+from rubricgrade.trajectory import Step, Text, Trajectory
+from rubricgrade.version import __version__
+
+SCRIPT = """#!/bin/bash
+# Grades by tests/rubric.yaml. Writes reward.json and reward-details.json; no reward at all when the grader failed.
+command -v rubricgrade > /dev/null || python3 -m pip install --quiet "rubricgrade>={version}"
+exec rubricgrade task verify --tests /tests --workspace {workdir} --logs /logs
+"""
+
+
+def export_task(task: Task, target: Path) -> tuple[str, ...]:
+    """Write a task as a Harbor task directory.
+
+    Returns:
+        What Harbor has no place for.
+
+    Raises:
+        InputError: The target is there already.
+    """
+    if target.exists():
+        raise InputError(Fault("is there already", str(target)))
+    shutil.copytree(task.folder, target, ignore=shutil.ignore_patterns("__pycache__", "plays", "tools", "runs"))
+    notes: list[str] = []
+    if not task.by_script:
+        workdir = read_recipe(task.folder / "environment").workdir
+        (target / "tests" / "test.sh").write_text(SCRIPT.format(version=__version__, workdir=workdir))
+        (target / "tests" / "test.sh").chmod(0o755)
+    if task.settings.outside is not None:
+        notes.append("Harbor has no tools outside of its container: the task's own tools were left out")
+    solution = target / "solution"
+    if (solution / "play.yaml").is_file() and not (solution / "solve.sh").is_file():
+        notes.append("the reference solution is a play, which Harbor's oracle can't follow")
+    return tuple(notes)
+
+
+async def verify(tests: Path, workspace: Path, logs: Path, *, judge: JudgeOptions | None = None) -> Grade:
+    """Grade inside a Harbor container and write what Harbor reads.
+
+    ``<logs>/verifier/reward.json`` gets ``reward`` and ``gates_passed``; nothing is written when there is no score,
+    since any number there would be taken for one.
+
+    Args:
+        tests: The task's ``tests/``.
+        workspace: What the agent left.
+        logs: Harbor's folder; the agent's trajectory is taken from ``agent/trajectory.json`` if it is there.
+        judge: As in `agrade`.
+
+    Raises:
+        InputError: The rubric or the trajectory can't be used.
+    """
+    overrides = tests / "vars.yaml"
+    rubric = load_rubric(tests / "rubric.yaml", vars=overrides if overrides.is_file() else None)
+    template = base_template(workdir=str(workspace))
+    grade = await agrade(
+        _trajectory(logs / "agent").located(workspace=workspace), rubric, judge=judge, template=template
+    )
+    place = logs / "verifier"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "reward.json").unlink(missing_ok=True)
+    replace_file(place / "reward-details.json", grade.to_json().encode())
+    if grade.score is not None:
+        passed = all(gate.verdict in {"met", "not_applicable"} for gate in grade.gates)
+        replace_file(place / "reward.json", json.dumps({"reward": grade.score, "gates_passed": int(passed)}).encode())
+    return grade
+
+
+def _trajectory(agent: Path) -> Trajectory:
+    file = agent / "trajectory.json"
+    if file.is_file():
+        return load_trajectories(file, strict=False)[-1]
+    text = "What the agent said was not recorded; it is graded by the files that it left."
+    return Trajectory(id="harbor", steps=(Step(role="user", content=(Text(text=text),)),))

@@ -1,0 +1,116 @@
+"""What an agent works on: the instruction, the tools, its sandbox, and the record of what it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Protocol, cast
+
+from rubricgrade.episode.limits import End, Limits
+from rubricgrade.episode.recording import Recording
+from rubricgrade.episode.tools import Told, Toolbox
+from rubricgrade.result import Usage
+from rubricgrade.sandbox import Sandbox
+from rubricgrade.trajectory import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One episode, as its agent sees it. Nothing hidden is reachable from here.
+
+    Attributes:
+        instruction: The task.
+        system: The system prompt.
+        workdir: The work folder's path inside.
+        sandbox: The agent's own.
+        toolbox: What it can call.
+        record: Where everything is written down.
+        limits: What it may take.
+    """
+
+    instruction: str
+    system: str
+    workdir: str
+    sandbox: Sandbox
+    toolbox: Toolbox
+    record: Recording
+    limits: Limits
+
+    def open(self) -> None:
+        """Write down what the agent is told."""
+        self.record.say("system", self.system)
+        self.record.say("user", self.instruction)
+
+    async def act(
+        self, text: str, calls: Sequence[Call] = (), *, reasoning: str = "", usage: Usage | None = None
+    ) -> list[Told]:
+        """Write down a reply of the agent and carry out its calls, in order; a call that can't be read is answered."""
+        step = self.record.say("assistant", text, calls=calls, reasoning=reasoning, usage=usage)
+        results: list[Told] = []
+        for number, call in enumerate(calls, 1):
+            if call.arguments is None:
+                told = Told("error: the arguments are no JSON object; nothing was done", failed=True)
+            else:
+                told = await self.toolbox.call(call.name, call.arguments)
+            self.record.answer((step, number), call.name, told.text, failed=told.failed)
+            results.append(told)
+        return results
+
+
+class Agent(Protocol):
+    """Somebody who acts on a task."""
+
+    @property
+    def name(self) -> str:
+        """What a run calls it; it identifies the agent among runs."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name for reports."""
+        ...
+
+    @property
+    def sees(self) -> Literal["task", "solution"]:
+        """``solution`` mounts the reference solution at /solution: only for who proves a task."""
+        ...
+
+    async def act(self, stage: Stage, script: Script) -> End:
+        """Act until done. A time limit cancels it; what it did until then counts.
+
+        Raises:
+            JudgeError: The model could not be asked, by no fault of the agent's. The attempt is then made again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Which attempt this is, and where its task lies: for agents that repeat what is written down.
+
+    Attributes:
+        task: The task's id.
+        folder: The task's folder.
+        sample: The attempt's number.
+    """
+
+    task: str
+    folder: Path
+    sample: int
+
+
+def read_call(id_: str, name: str, arguments: str) -> Call:
+    """A tool call from a model's text; arguments that are no JSON object are kept as they came."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        value: Any = json.loads(arguments or "{}", parse_constant=refuse)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return Call(id=id_, name=name, arguments=cast("dict[str, Any]", value))
+    return Call(id=id_, name=name, raw=arguments)

@@ -1,0 +1,172 @@
+"""``run.json``: what a run is made of, by content, so that it goes on with the same things that it began with."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rubricgrade.episode.environment import template_hash
+from rubricgrade.episode.limits import Limits
+from rubricgrade.episode.stage import Agent
+from rubricgrade.episode.task import Task
+from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.readers.native import replace_file
+from rubricgrade.version import __version__
+
+FILE = "run.json"
+SCHEMA = "rubricgrade.run/1"
+
+
+class TaskFacts(BaseModel):
+    """A task of a run.
+
+    Attributes:
+        path: Where it lay.
+        hash: Of all that decides an episode and its grade.
+        template: Of its sandbox template.
+        rubric: Of its rubric.
+        category: For reports.
+        pass_mark: From which score an attempt counts as solved.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    hash: str
+    template: str
+    rubric: str
+    category: str = ""
+    pass_mark: float = 1.0
+
+
+class Manifest(BaseModel):
+    """What a run is made of.
+
+    Attributes:
+        run: Its name.
+        agent: The agent's name with its settings.
+        model: The agent's model.
+        samples: Attempts per task.
+        tasks: By id.
+        limits: Of an episode.
+        network: Whether tasks that ask for the internet get it.
+        judge: The judge's model, if one was named.
+        created: ISO 8601, UTC.
+        versions: Of this package and of Python.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+    schema_: Literal["rubricgrade.run/1"] = Field(default=SCHEMA, alias="schema")
+    run: str
+    agent: str
+    model: str
+    samples: int
+    tasks: dict[str, TaskFacts]
+    limits: Limits
+    network: bool = False
+    judge: str | None = None
+    created: str = ""
+    versions: dict[str, str] = {}
+
+
+def manifest_of(
+    run: str,
+    tasks: tuple[Task, ...],
+    agent: Agent,
+    *,
+    samples: int,
+    limits: Limits,
+    network: bool = False,
+    judge: str | None = None,
+) -> Manifest:
+    """The manifest of a run that is about to begin."""
+    facts = {
+        task.id: TaskFacts(
+            path=str(task.folder),
+            hash=task.hash,
+            template=template_hash(task, network=network),
+            rubric=task.rubric.hash,
+            category=task.category,
+            pass_mark=task.settings.pass_mark,
+        )
+        for task in tasks
+    }
+    return Manifest(
+        run=run,
+        agent=agent.name,
+        model=agent.model,
+        samples=samples,
+        tasks=facts,
+        limits=limits,
+        network=network,
+        judge=judge,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"rubricgrade": __version__, "python": platform.python_version()},
+    )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run's folder.
+
+    Raises:
+        InputError: There is none, or it can't be read.
+    """
+    file = folder / FILE
+    try:
+        return Manifest.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise InputError(Fault(f"is no run: {FILE} can't be read ({error.strerror})", str(folder))) from None
+    except ValidationError as error:
+        raise InputError(Fault(f"can't be used: {error.errors()[0]['msg']}", str(file))) from None
+
+
+def enter(folder: Path, wanted: Manifest) -> Manifest:
+    """Begin a run in a folder, or go on with the one that is there.
+
+    More attempts per task, and other limits of time and cost, may be asked of a run that goes on; anything else would
+    mix two runs in one.
+
+    Returns:
+        The manifest in force.
+
+    Raises:
+        InputError: The run that is there is another one; says in what.
+        StoreError: The folder can't be written.
+    """
+    if (folder / FILE).exists():
+        there = read_manifest(folder)
+        if faults := _differences(there, wanted, str(folder / FILE)):
+            raise InputError(faults)
+        wanted = there.model_copy(update={"samples": max(there.samples, wanted.samples), "limits": wanted.limits})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(folder / FILE, (wanted.model_dump_json(indent=1) + "\n").encode())
+    except OSError as error:
+        raise StoreError(f"can't write into {folder}: {error.strerror or error}") from error
+    return wanted
+
+
+def _differences(there: Manifest, wanted: Manifest, file: str) -> list[Fault]:
+    faults: list[Fault] = []
+    if there.agent != wanted.agent:
+        faults.append(Fault(f"this run's agent is {there.agent!r}, not {wanted.agent!r}", file))
+    if there.network != wanted.network:
+        faults.append(Fault(f"this run has {'a' if there.network else 'no'} network", file))
+    faults += [
+        Fault(f"task {name} is only in {'this run' if name in there.tasks else 'what is asked now'}", file)
+        for name in sorted(there.tasks.keys() ^ wanted.tasks.keys())
+    ]
+    both = sorted(there.tasks.keys() & wanted.tasks.keys())
+    faults += [
+        Fault(f"task {name} has changed since this run began", file)
+        for name in both
+        if there.tasks[name].hash != wanted.tasks[name].hash
+    ]
+    if faults:
+        faults.append(Fault("begin another run in another folder, or put back what it was made of", file))
+    return faults

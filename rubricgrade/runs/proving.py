@@ -1,0 +1,150 @@
+"""`check_task`: what must hold for a task before anybody trains on it, each found out by trying."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rubricgrade import digest
+from rubricgrade.episode.agents.proving import Nop, Oracle
+from rubricgrade.episode.environment import prepared
+from rubricgrade.episode.playing import Episode, run_episode
+from rubricgrade.episode.stage import Agent
+from rubricgrade.episode.task import Task
+from rubricgrade.grading import agrade
+from rubricgrade.grading.judges import Judges
+from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.result import Grade
+from rubricgrade.runs.standing import CLOSE
+from rubricgrade.sandbox import Provider, Template, default_provider
+
+SMALLEST = 8
+"""Bytes from which on a sealed file is looked for: shorter ones are found everywhere."""
+
+# Everywhere but in the host's own programs, which every sandbox shows.
+PROBE = """
+import hashlib, os, sys
+wanted = {tuple(item.split(":")) for item in sys.argv[1:]}
+sizes = {int(size) for size, _ in wanted}
+system = {"/proc", "/sys", "/dev", "/usr", "/etc", "/opt", sys.base_prefix}
+for folder, folders, files in os.walk("/"):
+    folders[:] = [name for name in folders if os.path.join(folder, name) not in system]
+    for name in files:
+        path = os.path.join(folder, name)
+        try:
+            if os.path.islink(path) or os.path.getsize(path) not in sizes:
+                continue
+            data = open(path, "rb").read()
+        except OSError:
+            continue
+        if (str(len(data)), hashlib.sha256(data).hexdigest()) in wanted:
+            print(path)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that must hold.
+
+    Attributes:
+        what: In a few words.
+        holds: Whether it does; None when it could not be found out.
+        message: What was seen.
+    """
+
+    what: str
+    holds: bool | None
+    message: str
+
+
+async def check_task(
+    task: Task, *, judge: JudgeOptions | None = None, provider: Provider | None = None
+) -> AsyncGenerator[Finding]:
+    """Prove a task: its reference solves it, doing nothing does not, twice the same, and nothing sealed is in reach.
+
+    Args:
+        task: The task.
+        judge: How judged criteria are decided; without one they stay open, and so may the first finding.
+        provider: Where sandboxes come from.
+
+    Raises:
+        InputError: The task's environment can't be made, or it has no solution.
+        SandboxError: There are no sandboxes.
+    """
+    provider = provider or default_provider()
+    async with AsyncExitStack() as held:
+        judges = await held.enter_async_context(Judges(judge or JudgeOptions()))
+        template = await held.enter_async_context(prepared(task, provider))
+        place = Path(held.enter_context(TemporaryDirectory()))
+
+        async def play(agent: Agent, name: str) -> Episode:
+            (place / name).mkdir()
+            return await run_episode(
+                task, agent, folder=place / name, judge=judges, provider=provider, template=template
+            )
+
+        first = await play(Oracle(), "first")
+        yield _solves(task, first)
+        nothing = await play(Nop(), "nothing")
+        yield _does_not_solve(task, nothing.grade)
+        second = await play(Oracle(), "second")
+        yield _same("the reference is graded the same twice", first.grade, second.grade)
+        again = await agrade(first.trajectory, task.rubric, judge=judges, provider=provider, template=template)
+        yield _same("grading again changes nothing", first.grade, again)
+        yield await _sealed(task, template, provider)
+
+
+def _solves(task: Task, episode: Episode) -> Finding:
+    grade = episode.grade
+    holds = None if grade.score is None else _passes(task, grade)
+    why = "" if holds else "; " + _why(grade)
+    return Finding("the reference solves it", holds, f"score {_score(grade)}, ended: {episode.end}{why}")
+
+
+def _does_not_solve(task: Task, grade: Grade) -> Finding:
+    # What is open could still become the highest score that is possible.
+    below = grade.bounds[1] < task.settings.pass_mark - CLOSE or grade.status == "gated"
+    holds = True if below else None if grade.score is None else False
+    return Finding("doing nothing does not", holds, f"score {_score(grade)}")
+
+
+def _same(what: str, first: Grade, second: Grade) -> Finding:
+    """By verdicts and score: what an agent leaves may hold times, so that no two workspaces are the same bytes."""
+    one, two = ([(item.id, item.verdict, item.value) for item in (*g.gates, *g.leaves())] for g in (first, second))
+    differing = [a[0] for a, b in zip(one, two, strict=True) if a != b]
+    return Finding(
+        what, not differing and first.score == second.score, ", ".join(differing) or f"score {_score(first)}"
+    )
+
+
+async def _sealed(task: Task, template: Template, provider: Provider) -> Finding:
+    what = "nothing sealed can be read by the agent"
+    files = {path: data for path, data in task.rubric.sealed.items() if len(data) >= SMALLEST}
+    wanted = [f"{len(data)}:{digest.of_bytes(data).removeprefix('sha256:')}" for data in files.values()]
+    sandbox = await provider.open(template, label=f"probe {task.id}")
+    try:
+        done = await sandbox.exec(["python3", "-I", "-c", PROBE, *wanted], cwd="/", timeout=300)
+    finally:
+        await sandbox.close()
+    if not done.ok:
+        return Finding(what, None, f"the probe failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+    found = done.stdout.decode("utf-8", "replace").split("\n")[:-1]
+    return Finding(what, not found, ", ".join(found) if found else f"{len(files)} files were looked for")
+
+
+def _passes(task: Task, grade: Grade) -> bool:
+    return grade.status == "graded" and grade.score is not None and grade.score >= task.settings.pass_mark - CLOSE
+
+
+def _score(grade: Grade) -> str:
+    if grade.score is None:
+        return f"open ({grade.cause}), {grade.bounds[0]:g} to {grade.bounds[1]:g}"
+    return f"{grade.score:g}"
+
+
+def _why(grade: Grade) -> str:
+    wrong = [item for item in (*grade.gates, *grade.leaves()) if item.value is None or item.value < 1]
+    return "; ".join(f"{item.id}: {item.message or item.verdict}" for item in wrong[:5])

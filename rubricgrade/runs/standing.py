@@ -1,0 +1,156 @@
+"""How a run stands by its current grades: per task, per category, and overall. Ungraded attempts are in no number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from rubricgrade.result import Grade
+from rubricgrade.runs.lines import FILE, Line, read_lines
+from rubricgrade.runs.manifest import Manifest, read_manifest
+from rubricgrade.runs.statistics import interval, mean, pass_all_k, pass_at_k
+from rubricgrade.store.grades import latest_grade
+
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt with its current grade.
+
+    Attributes:
+        line: As it was first graded.
+        grade: The latest grade file; None when there is none any more, then the line's reward counts.
+        folder: The attempt's.
+        pass_mark: The task's.
+    """
+
+    line: Line
+    grade: Grade | None
+    folder: Path
+    pass_mark: float
+
+    @property
+    def reward(self) -> float | None:
+        """The current score; None when ungraded."""
+        return self.line.reward if self.grade is None else self.grade.score
+
+    @property
+    def solved(self) -> bool:
+        """Whether all gates pass and the score reaches the task's mark."""
+        status = self.line.status if self.grade is None else self.grade.status
+        return status == "graded" and self.reward is not None and self.reward >= self.pass_mark - CLOSE
+
+
+class Standing(BaseModel):
+    """How one task, one category or a whole run stands.
+
+    Attributes:
+        name: The task, the category, or ``overall``.
+        rollouts: Attempts that are graded or gated.
+        ungraded: Attempts without a score; in no number below.
+        solved: Attempts that solved the task.
+        pass_at: pass@k by k; None where there are fewer than k attempts. Over several tasks, the mean.
+        pass_all: pass^k likewise.
+        reward: Mean reward; over several tasks, the mean of the tasks' means.
+        interval: 95 % bootstrap interval of `reward`.
+        short: Tasks that have fewer than the largest k attempts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    rollouts: int
+    ungraded: int
+    solved: int
+    pass_at: dict[int, float | None]
+    pass_all: dict[int, float | None]
+    reward: float | None
+    interval: tuple[float, float] | None
+    short: tuple[str, ...] = ()
+
+
+class RunStanding(BaseModel):
+    """How a run stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str
+    agent: str
+    missing: int
+    tasks: tuple[Standing, ...]
+    categories: tuple[Standing, ...]
+    overall: Standing
+
+
+def attempts_of(folder: Path, manifest: Manifest | None = None) -> list[Attempt]:
+    """Every attempt of a run that has a line, with its current grade.
+
+    Raises:
+        InputError: It is no run.
+        StoreError: A line or a grade can't be read.
+    """
+    manifest = manifest or read_manifest(folder)
+    return [
+        Attempt(
+            line,
+            latest_grade(folder / line.task / str(line.sample)),
+            folder / line.task / str(line.sample),
+            manifest.tasks[line.task].pass_mark,
+        )
+        for line in read_lines(folder / FILE)
+        if line.task in manifest.tasks
+    ]
+
+
+def stand(folder: Path, ks: Sequence[int] = ()) -> RunStanding:
+    """How a run stands now.
+
+    Args:
+        folder: The run's.
+        ks: For pass@k and pass^k; default: 1, and the number of attempts per task.
+    """
+    manifest = read_manifest(folder)
+    ks = sorted({*ks}) or sorted({1, manifest.samples})
+    found = attempts_of(folder, manifest)
+    by_task = {name: [one for one in found if one.line.task == name] for name in sorted(manifest.tasks)}
+    names = sorted({facts.category for facts in manifest.tasks.values() if facts.category})
+    categories = {
+        name: {task: by_task[task] for task, facts in manifest.tasks.items() if facts.category == name}
+        for name in names
+    }
+    return RunStanding(
+        run=manifest.run,
+        agent=manifest.agent,
+        missing=manifest.samples * len(manifest.tasks) - len(found),
+        tasks=tuple(standing(name, {name: attempts}, ks) for name, attempts in by_task.items()),
+        categories=tuple(standing(name, tasks, ks) for name, tasks in categories.items()),
+        overall=standing("overall", by_task, ks),
+    )
+
+
+def standing(name: str, tasks: dict[str, list[Attempt]], ks: Sequence[int]) -> Standing:
+    """How some tasks stand together; each counts alike, however many attempts it has."""
+    graded = {task: [one for one in attempts if one.reward is not None] for task, attempts in tasks.items()}
+    counts = [(len(attempts), sum(one.solved for one in attempts)) for attempts in graded.values() if attempts]
+    rewards = [[one.reward for one in attempts if one.reward is not None] for attempts in graded.values()]
+    return Standing(
+        name=name,
+        rollouts=sum(n for n, _ in counts),
+        ungraded=sum(len(attempts) for attempts in tasks.values()) - sum(n for n, _ in counts),
+        solved=sum(solved for _, solved in counts),
+        pass_at={k: _mean_of_all([pass_at_k(n, solved, k) for n, solved in counts]) for k in ks},
+        pass_all={k: _mean_of_all([pass_all_k(n, solved, k) for n, solved in counts]) for k in ks},
+        reward=mean([value for group in rewards if (value := mean(group)) is not None]),
+        interval=interval(rewards),
+        short=tuple(task for task, attempts in graded.items() if len(attempts) < max(ks)),
+    )
+
+
+def _mean_of_all(values: list[float | None]) -> float | None:
+    """The mean; None as soon as one is not known, since the mean of the others would be about other tasks."""
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else None

@@ -1,0 +1,160 @@
+"""Tasks in other shapes: a vendor's folder, rows of SWE-bench, plain Harbor tasks; and a task for Harbor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rubricgrade.episode.dialects import import_swe_bench, import_vendor
+from rubricgrade.episode.exporting import export_task, verify
+from rubricgrade.episode.task import Task
+from rubricgrade.errors import InputError
+from tests.episode.making import EXAMPLES, play, write, write_task
+
+VENDOR = {
+    "task.yaml": "instruction: |\n  Make double() right.\nrepo: doubles @ 1\ntools: [bash, browse]\nmax_steps: 40\ncategory: bugs\n",
+    "Dockerfile": "FROM python:3.12\nWORKDIR /repo\nCOPY . /repo/\n",
+    "tools.json": '[{"name": "bash"}]',
+    "doubles.py": "def double(x):\n    return x + x + 1\n",
+    "tests/test_fail_to_pass.py": "from doubles import double\n\ndef test_it():\n    assert double(2) == 4\n",
+    "grade.sh": "python3 -m pytest -q -p no:cacheprovider tests\n",
+    "solution.patch": "--- a/doubles.py\n+++ b/doubles.py\n@@ -1,2 +1,2 @@\n def double(x):\n-    return x + x + 1\n+    return x + x\n",
+}
+
+
+def test_a_vendors_folder(tmp_path: Path) -> None:
+    made = import_vendor(write(tmp_path / "vendor", VENDOR), tmp_path / "task-0417")
+    task = Task.load(made.folder)
+    assert task.instruction == "Make double() right."
+    assert (task.settings.tools, task.settings.max_steps, task.metadata) == (
+        ["bash"], 40, {"category": "bugs", "repo": "doubles @ 1"},
+    )  # fmt: skip
+    assert any("browse" in note for note in made.notes)
+    assert not list((made.folder / "environment").rglob("grade.sh"))
+    assert play(task, "oracle").grade.score == 1
+    assert play(task, "nop").grade.score == 0
+
+
+def test_an_agent_that_edits_the_visible_tests_gains_nothing(tmp_path: Path) -> None:
+    task = Task.load(import_vendor(write(tmp_path / "vendor", VENDOR), tmp_path / "task").folder)
+    edit = "mkdir -p tests; echo 'def test_it(): pass' > tests/test_fail_to_pass.py"
+    assert play(task, f"command:{edit}").grade.score == 0
+
+
+@pytest.mark.parametrize("missing", ["task.yaml", "grade.sh"])
+def test_what_is_no_vendors_folder(tmp_path: Path, missing: str) -> None:
+    files = {name: text for name, text in VENDOR.items() if name != missing}
+    with pytest.raises(InputError):
+        import_vendor(write(tmp_path / "vendor", files), tmp_path / "task")
+    assert not (tmp_path / "task").exists()
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    return subprocess.run(
+        ["git", "-C", folder, *identity, *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_row_of_swe_bench(tmp_path: Path) -> None:
+    repository = write(tmp_path / "repo", {"doubles.py": VENDOR["doubles.py"]})
+    git(repository, "init", "-q")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "first")
+    test = "--- /dev/null\n+++ b/test_doubles.py\n@@ -0,0 +1,5 @@\n+from doubles import double\n+def test_two():\n+    assert double(2) == 4\n+def test_is_there():\n+    assert double\n"
+    row: dict[str, Any] = {
+        "instance_id": "doubles__1",
+        "repo": "a/doubles",
+        "base_commit": git(repository, "rev-parse", "HEAD"),
+        "problem_statement": "double() is wrong",
+        "patch": VENDOR["solution.patch"],
+        "test_patch": test,
+        "FAIL_TO_PASS": json.dumps(["test_doubles.py::test_two"]),
+        "PASS_TO_PASS": ["test_doubles.py::test_is_there"],
+    }
+    made = import_swe_bench(row, tmp_path / "doubles__1", repository=repository)
+    task = Task.load(made.folder)
+    assert play(task, "oracle").grade.score == 1
+    assert play(task, "nop").grade.score == 0
+    with pytest.raises(InputError, match="FAIL_TO_PASS"):
+        import_swe_bench({"instance_id": "x", "problem_statement": "y"}, tmp_path / "other")
+
+
+def harbor(folder: Path, script: str) -> Path:
+    task = write_task(folder, {"tests/test.sh": script, "tests/expected.txt": "42\n"})
+    (task / "tests" / "rubric.yaml").unlink()
+    return task
+
+
+@pytest.mark.parametrize(
+    ("write_reward", "right", "wrong"),
+    [
+        (
+            "if cmp -s answer.txt /tests/expected.txt; then echo 1; else echo 0; fi > /logs/verifier/reward.txt",
+            1.0,
+            0.0,
+        ),
+        (
+            'cmp -s answer.txt /tests/expected.txt && echo \'{"reward": 0.75, "style": 1}\' > /logs/verifier/reward.json || echo 0.25 > /logs/verifier/reward.txt',
+            0.75,
+            0.25,
+        ),
+    ],
+)
+def test_a_plain_harbor_task_is_graded_by_its_script(
+    tmp_path: Path, write_reward: str, right: float, wrong: float
+) -> None:
+    task = harbor(tmp_path / "task", f"#!/bin/bash\n{write_reward}\n")
+    assert play(task, "oracle").grade.score == right
+    assert play(task, "nop").grade.score == wrong
+
+
+@pytest.mark.parametrize(
+    "script", ["exit 1", "echo nan > /logs/verifier/reward.txt", "echo 7 > /logs/verifier/reward.txt"]
+)
+def test_a_script_without_a_reward_gives_no_number(tmp_path: Path, script: str) -> None:
+    grade = play(harbor(tmp_path / "task", f"{script}\n"), "oracle").grade
+    assert (grade.status, grade.cause) == ("ungraded", "check_error")
+
+
+def test_harbors_own_template_is_graded(tmp_path: Path) -> None:
+    script = "if pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA; then echo 1; else echo 0; fi"
+    task = harbor(tmp_path / "task", f"{script} | tail -n 1 > /logs/verifier/reward.txt\n")
+    write(task, {"tests/test_outputs.py": "def test_it():\n    assert open('answer.txt').read() == '42\\n'\n"})
+    assert play(task, "oracle").grade.score == 1
+    assert play(task, "nop").grade.score == 0
+
+
+def test_an_exported_task_writes_what_harbor_reads(tmp_path: Path) -> None:
+    assert export_task(Task.load(EXAMPLES / "calc"), tmp_path / "calc") == ()
+    script = (tmp_path / "calc" / "tests" / "test.sh").read_text()
+    assert "--workspace /work" in script
+    assert not (tmp_path / "calc" / "plays").exists()
+    logs, work = tmp_path / "logs", EXAMPLES / "calc" / "solution" / "workspace"
+    grade = asyncio.run(verify(tmp_path / "calc" / "tests", work, logs))
+    assert grade.score == 1
+    reward = json.loads((logs / "verifier" / "reward.json").read_text())
+    assert reward == {"reward": 1.0, "gates_passed": 1}
+    assert json.loads((logs / "verifier" / "reward-details.json").read_text())["status"] == "graded"
+
+
+def test_an_exported_task_writes_no_reward_without_a_score(tmp_path: Path) -> None:
+    export_task(Task.load(EXAMPLES / "travel-mis"), tmp_path / "mis")
+    rubric = {"id": "r", "criteria": [{"id": "j", "description": "judged", "points": 1, "judge": {}}]}
+    write(tmp_path / "mis", {"tests/rubric.yaml": json.dumps(rubric)})
+    logs = write(tmp_path / "logs", {"verifier/reward.json": '{"reward": 1}'})
+    assert asyncio.run(verify(tmp_path / "mis" / "tests", tmp_path, logs)).score is None
+    assert not (logs / "verifier" / "reward.json").exists()
+    assert (logs / "verifier" / "reward-details.json").exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is there already"):
+        export_task(Task.load(EXAMPLES / "calc"), tmp_path)
+    with pytest.raises(InputError, match="is there already"):
+        import_vendor(write(tmp_path / "vendor", VENDOR), tmp_path)

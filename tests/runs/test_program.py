@@ -1,0 +1,103 @@
+"""The verbs of the program, as somebody would type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.chat.scripted import ScriptedServer, completion, error
+from tests.cli.program import run
+from tests.episode.making import EXAMPLES, bash, by_turn, slow, write
+from tests.episode.test_dialects import VENDOR
+
+# Rollouts, solved, pass@1, pass@2, pass^2, mean reward.
+TABLE = {
+    "calc": ["2", "0", "0", "0", "0", "0.92"],
+    "duration": ["2", "2", "1", "1", "1", "1"],
+    "sales-report": ["2", "2", "1", "1", "1", "1"],
+    "overall": ["6", "4", "0.67", "0.67", "0.67", "0.97"],
+}
+
+
+def test_the_seeds_tasks_from_end_to_end(tmp_path: Path) -> None:
+    tasks = [EXAMPLES / name for name in ("calc", "sales-report", "duration")]
+    ran = run("run", *tasks, "--agent", "replay", "-n", "2", "-o", tmp_path / "run")
+    assert ran.code == 0, ran.err
+    assert "calc #0: reward 0.9231 (12/13) in 3 steps" in ran.out
+    rows = {words[0]: words[1:7] for line in ran.out.splitlines() if (words := line.split())}
+    assert {name: rows[name] for name in TABLE} == TABLE
+    scored = run("score", tmp_path / "run", "--json").json
+    assert (scored["overall"]["rollouts"], scored["overall"]["solved"]) == (6, 4)
+    again = run("run", "--resume", tmp_path / "run", "-q")
+    assert (again.code, again.out) == (0, ran.out[ran.out.index("task ") :])
+
+
+def test_the_bar_that_was_asked_for_and_what_to_do_with_a_task(task: Path, tmp_path: Path) -> None:
+    assert run("run", task, "--agent", "nop", "-o", tmp_path / "run").code == 0
+    assert run("score", tmp_path / "run", "--min-reward", "0.5").code == 1
+    table = run("calibrate", tmp_path / "run", "--no-probe").out
+    assert table.startswith("answer      0/1    0% (0% to 79%)     inspect  never solved")
+
+
+def test_a_model_at_an_address_of_ones_own(task: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    server.script = [by_turn(bash("echo 42 > answer.txt"), completion("done"))]
+    arguments = ["run", task, "--agent", "litellm:openai/scripted", "--api-base", server.base, "-o", tmp_path / "run"]
+    ran = run(*arguments, env={"OPENAI_API_KEY": "k"})
+    assert ran.code == 0, ran.err
+    line = json.loads((tmp_path / "run" / "trajectories.jsonl").read_text())
+    assert (line["model"], line["reward"], line["usage"]["input"]) == ("openai/scripted", 1.0, 200)
+
+
+def test_a_model_that_cannot_be_asked_leaves_the_attempt_to_be_made(
+    task: Path, tmp_path: Path, server: ScriptedServer
+) -> None:
+    server.script = [error(401, "bad key")]
+    arguments = ["run", task, "--agent", "litellm:openai/m", "--api-base", server.base, "--retries", "0"]
+    ran = run(*arguments, "-o", tmp_path / "run", env={"OPENAI_API_KEY": "k"})
+    assert ran.code == 3
+    assert "answer #0: not made" in ran.err
+    assert f"rubricgrade run --resume {tmp_path / 'run'}" in ran.err
+
+
+def test_bad_input_is_said_before_anything_is_made(task: Path, tmp_path: Path) -> None:
+    for arguments in (
+        ["run", task],
+        ["run", task, "--agent", "nobody", "-o", tmp_path / "run"],
+        ["score", tmp_path],
+        ["task", "check", tmp_path],
+    ):
+        ran = run(*arguments)
+        assert ran.code == 2, arguments
+        assert ran.err.startswith("error: ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_grading_again_prints_what_changed(task: Path, tmp_path: Path) -> None:
+    assert run("run", task, "--agent", "oracle", "-o", tmp_path / "run", "-q").code == 0
+    rubric = task / "tests" / "rubric.yaml"
+    rubric.write_text(rubric.read_text().replace("^42$", "^43$"))
+    ran = run("regrade", tmp_path / "run")
+    assert ran.code == 0, ran.err
+    assert "answer #0: 1 is now 0" in ran.out
+    assert "1 scores changed" in ran.err
+
+
+@slow
+def test_tasks_are_proved_taken_in_and_handed_on(tmp_path: Path) -> None:
+    ran = run("task", "import", write(tmp_path / "vendor", VENDOR), tmp_path / "task")
+    assert ran.code == 0, ran.err
+    ran = run("task", "check", tmp_path / "task")
+    assert ran.code == 0, ran.out
+    assert ran.out.count("  ok  ") == 5
+    assert run("task", "export", EXAMPLES / "add", tmp_path / "add").code == 0
+    arguments = ["--tests", tmp_path / "add" / "tests", "--workspace", tmp_path, "--logs", tmp_path / "logs"]
+    verified = run("task", "verify", *arguments)
+    assert (verified.code, verified.out) == (0, "graded: 0.0\n")
+    assert json.loads((tmp_path / "logs" / "verifier" / "reward.json").read_text())["reward"] == 0
+
+
+def test_a_broken_task_is_below_the_bar(task: Path) -> None:
+    write(task, {"solution/solve.sh": "true\n"})
+    ran = run("task", "check", task)
+    assert ran.code == 1
+    assert "FAILS" in ran.out
