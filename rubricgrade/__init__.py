@@ -14,6 +14,8 @@ from rubricgrade.version import __version__
 
 if TYPE_CHECKING:
     from rubricgrade.checks.inside.case import Case, CheckResult
+    from rubricgrade.episode.playing import run_episode
+    from rubricgrade.episode.task import Task
     from rubricgrade.errors import RubricgradeError
     from rubricgrade.grading import agrade, agrade_all, grade, grade_all
     from rubricgrade.judge.options import JudgeOptions
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rubricgrade.readers import load_trajectories, load_trajectory
     from rubricgrade.result import Grade
     from rubricgrade.rubric import Rubric
+    from rubricgrade.runs.running import Plan, run
     from rubricgrade.trajectory import Trajectory
 
 _HOMES = {
@@ -28,8 +31,10 @@ _HOMES = {
     "CheckResult": "checks.inside.case",
     "Grade": "result",
     "JudgeOptions": "judge.options",
+    "Plan": "runs.running",
     "Rubric": "rubric",
     "RubricgradeError": "errors",
+    "Task": "episode.task",
     "Trajectory": "trajectory",
     "agrade": "grading",
     "agrade_all": "grading",
@@ -38,6 +43,8 @@ _HOMES = {
     "load_rubric": "loading",
     "load_trajectories": "readers",
     "load_trajectory": "readers",
+    "run": "runs.running",
+    "run_episode": "episode.playing",
 }
 
 __all__ = [
@@ -45,8 +52,10 @@ __all__ = [
     "CheckResult",
     "Grade",
     "JudgeOptions",
+    "Plan",
     "Rubric",
     "RubricgradeError",
+    "Task",
     "Trajectory",
     "__version__",
     "agrade",
@@ -56,6 +65,8 @@ __all__ = [
     "load_rubric",
     "load_trajectories",
     "load_trajectory",
+    "run",
+    "run_episode",
 ]
 
 

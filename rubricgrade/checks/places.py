@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 import tempfile
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -52,16 +54,15 @@ class Places:
     def solution_of(self, *, control: bool, seconds: float) -> Solution:
         """The agent's code for one check, which may take so many seconds; `control` leaves out the agent's files."""
 
-
         def for_test(allow: Sequence[str], pristine: bool) -> Awaitable[Sandbox]:
             return self._open_solution(control=control or pristine, suite=tuple(allow))
 
-        return Solution(
-            lambda: self._open_solution(control=control), for_test, self._template, seconds=seconds
-        )
+        return Solution(lambda: self._open_solution(control=control), for_test, self._template, seconds=seconds)
 
     async def checker(self, *, control: bool) -> Sandbox:
         """A sandbox with the sealed files, the workspace and the world to read, and no code of the agent to run.
+
+        The workspace is what the agent had before it: the template's files, with the agent's changes over them.
 
         Args:
             control: Leave out everything of the agent's.
@@ -70,13 +71,15 @@ class Places:
             Layer(await self._files("sealed", self._rubric.sealed), SEALED),
             Layer(await self._facts(control=control), str(PurePosixPath(FACTS).parent)),
         ]
-        for name, source, target in (
-            ("workspace", self._trajectory.workspace, WORKSPACE),
-            ("world", self._trajectory.world, WORLD),
-        ):
-            if source is not None:
-                folder = await (self._files("nothing", {}) if control else self._copy(f"checker {name}", source))
-                layers.append(Layer(folder, target))
+        if (world := self._trajectory.world) is not None:
+            folder = await (self._files("nothing", {}) if control else self._copy("checker world", world))
+            layers.append(Layer(folder, WORLD))
+        if (workspace := self._trajectory.workspace) is not None:
+            below = _workspace_of(self._template)
+            if not control:
+                folder = await self._copy("checker changes" if below else "checker workspace", workspace)
+                below.append(Layer(folder, WORKSPACE, "overlay" if below else "read"))
+            layers += below or [Layer(await self._files("nothing", {}), WORKSPACE)]
         return await self._open(base_template(layers=tuple(layers)))
 
     async def _open_solution(self, *, control: bool, suite: tuple[str, ...] | None = None) -> Sandbox:
@@ -136,14 +139,14 @@ class Places:
         key = role if suite is None else f"{role} for a suite of {suite}"
         async with self._lock:
             if key not in self._staged:
-                folder = await self._stage(source, layer=role == "solution")
+                folder = await self._stage(source, layer=role in {"solution", "checker changes"})
                 if role == "solution" and (artifacts := self._trajectory.artifacts):
                     await asyncio.to_thread(_keep, folder, artifacts)
                 if suite is not None:
                     await asyncio.to_thread(take, folder, suite)
                 if role.startswith("checker"):
-                    links = await asyncio.to_thread(_unlink, folder)
-                    if role == "checker workspace":
+                    links = await asyncio.to_thread(_unlink, folder, hide=role == "checker changes")
+                    if role != "checker world":
                         self.links = links
                 self._staged[key] = folder
             return self._staged[key]
@@ -153,6 +156,21 @@ class Places:
             return await self._held.enter_async_context(self._provider.stage(source, layer=layer))
         except (ValueError, FileNotFoundError, NotADirectoryError) as error:
             raise TrajectoryError(f"the files that the agent left can't be taken: {error}") from error
+
+
+def _workspace_of(template: Template) -> list[Layer]:
+    """What a template has in its work folder, as layers of a checker's workspace."""
+    layers: list[Layer] = []
+    workdir = PurePosixPath(template.workdir)
+    for layer in template.layers:
+        target = PurePosixPath(layer.target)
+        if target.is_relative_to(workdir):
+            layers.append(Layer(layer.source, str(PurePosixPath(WORKSPACE) / target.relative_to(workdir)), "overlay"))
+        elif workdir.is_relative_to(target):
+            inside = layer.source / workdir.relative_to(target)
+            if inside.is_dir():
+                layers.append(Layer(inside, WORKSPACE, "overlay"))
+    return layers
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -173,9 +191,16 @@ def _keep(folder: Path, artifacts: Sequence[str]) -> None:
             (folder / entry.path).unlink()
 
 
-def _unlink(folder: Path) -> dict[str, str]:
-    """Take all symbolic links out of a private copy; returns some of them with their targets."""
-    links = {entry.path: entry.target for entry in tree.walk(folder).entries if entry.kind == "link"}
+def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
+    """Take all symbolic links out of a private copy; returns some of them with their targets.
+
+    Args:
+        folder: The copy.
+        hide: Put a deletion where one was, so that what it hid of the template stays hidden.
+    """
+    links = {entry.path: entry.target for entry in tree.walk(folder, layer=hide).entries if entry.kind == "link"}
     for path in links:
         (folder / path).unlink()
+        if hide:
+            os.mknod(folder / path, stat.S_IFCHR, os.makedev(0, 0))
     return dict(sorted(links.items())[:MOST_LINKS])

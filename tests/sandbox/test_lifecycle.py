@@ -440,3 +440,20 @@ def test_worker_threads_at_once(provider: BubblewrapProvider) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(8))) == [f"{number}\n".encode() for number in range(8)]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "half \ud835 a pair"])
+def test_a_path_that_can_be_none_ends_nothing(path: str) -> None:
+    async def main() -> bytes:
+        sandbox = await BubblewrapProvider().open(base_template())
+        try:
+            with pytest.raises(FileNotFoundError):
+                await sandbox.read(path)
+            with pytest.raises(OSError, match="no such path"):
+                await sandbox.write(path, b"x")
+            assert (await sandbox.exec(["true"], cwd=path)).code == -1
+            return (await sandbox.exec(["echo", "alive"])).stdout
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(main()) == b"alive\n"

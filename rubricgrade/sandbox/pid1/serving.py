@@ -13,7 +13,7 @@ import time
 
 from .confining import confine
 from .processes import become, end_all, end_tree, largest, living, signal_all
-from .system import EIO, open_file
+from .system import EIO, ENOENT, open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class Server:
             self.answer(channel, marshal.loads(data), fds[1:])  # noqa: S302  # from the host, our only master
         except OSError as error:
             reply(channel, f"error {error.errno or EIO} {error.strerror}")
+        except ValueError as error:  # a NUL or half a surrogate pair in a path
+            reply(channel, f"error {ENOENT} no such path: {error}")
         finally:
             for fd in fds[1:]:
                 os.close(fd)
@@ -137,6 +139,8 @@ class Server:
                 become(argv, environment, folder, streams, self.groups, self.limits)
             except OSError as error:
                 reply(channel, f"error {error.errno or EIO} {error.strerror}")
+            except ValueError as error:  # as above
+                reply(channel, f"error {ENOENT} no such path: {error}")
             except BaseException as error:  # noqa: BLE001  # a bug of ours must not look like the command's failure
                 reply(channel, f"lost {error!r}")
             finally:
