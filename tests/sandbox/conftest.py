@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from rubricgrade.sandbox import BubblewrapProvider, base_template, default_provider
+from rubricgrade.sandbox import BubblewrapProvider, base_template
 from rubricgrade.sandbox.live import BubblewrapSandbox
 
 
 @pytest.fixture(scope="session")
 def provider() -> BubblewrapProvider:
-    return default_provider()
+    return BubblewrapProvider()
 
 
 Use = Callable[..., Any]

@@ -22,6 +22,7 @@ MODULES = (
     "rubricgrade.sandbox.quota",
     "rubricgrade.sandbox.warden.inside.files",
     "rubricgrade.sandbox.warden.inside.commands",
+    "rubricgrade.sandbox.warden.inside.memory",
     "rubricgrade.sandbox.warden.inside.serving",
 )
 """In the order in which they import each other."""

@@ -162,7 +162,7 @@ def changes(place: str, before: dict[str, Mark], budget: dict[str, int], piece: 
     """
     now = marks(place)
     differing = {path for path, mark in now.items() if before.get(path) != mark}
-    differing |= {path for path in before if path not in now and _was_deleted(path, before, now)}
+    differing |= {path for path in before if path not in now and _was_deleted(path, now)}
     for path in tuple(differing):
         parts = path.split("/")
         differing |= {"/".join(parts[:size]) for size in range(1, len(parts))}
@@ -177,7 +177,7 @@ def changes(place: str, before: dict[str, Mark], budget: dict[str, int], piece: 
         try:
             for item in _item(place, path, min(left, budget["file"]), piece):
                 left -= item.get("size", 0)
-                yield item | {"opaque": _was_replaced(path, before, now)} if "kind" in item else item
+                yield item
         except OSError as error:
             yield {"path": path, "skipped": f"unreadable: {error.strerror}"}
 
@@ -187,17 +187,10 @@ def _order(path: str) -> list[bytes]:
     return os.fsencode(path).split(b"/")
 
 
-def _was_replaced(path: str, before: dict[str, Mark], now: dict[str, Mark]) -> bool:
-    """Whether a folder is another one than before, so that nothing of the old one shows through."""
-    return path in before and stat.S_ISDIR(now[path][3]) and before[path][0] != now[path][0]
-
-
-def _was_deleted(path: str, before: dict[str, Mark], now: dict[str, Mark]) -> bool:
-    """Whether the loss of a path has to be told: its folder is still the one that it was."""
+def _was_deleted(path: str, now: dict[str, Mark]) -> bool:
+    """Whether the loss of a path has to be told: what held it is still a folder, or else has gone with it."""
     above = path.rpartition("/")[0]
-    if not above:
-        return True
-    return above in now and stat.S_ISDIR(now[above][3]) and not _was_replaced(above, before, now)
+    return not above or (above in now and stat.S_ISDIR(now[above][3]))
 
 
 def _item(place: str, path: str, most: int, piece: int) -> Iterator[Item]:
