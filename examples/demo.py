@@ -22,10 +22,12 @@ def main() -> int:
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="rubricgrade-demo-"))
     worst = 0
-    for rubric in sorted(EXAMPLES.rglob("rubric.yaml")):
-        name = str(rubric.parent.relative_to(EXAMPLES))
+    for example in sorted(path.parent for path in EXAMPLES.rglob("rubric.yaml")):
+        if (episodes := episodes_of(example)) is None:
+            continue  # an example of something else, which has none stored
+        name = str(example.relative_to(EXAMPLES))
         print(f"\n{name}", flush=True)
-        worst = max(worst, grade(rubric.parent, scratch / name))
+        worst = max(worst, grade(example, episodes, scratch / name))
     shown = scratch / "travel-mis" / json.loads((SHOWN / "trajectory.json").read_text())["id"]
     print(f"\nOne of them whole: travel-mis, {SHOWN.name}\n", flush=True)
     worst = max(worst, subprocess.run([PROGRAM, "show", shown], check=False).returncode)
@@ -34,9 +36,12 @@ def main() -> int:
     return worst
 
 
-def grade(example: Path, output: Path) -> int:
+def episodes_of(example: Path) -> Path | None:
+    return next((path for path in (example / "episodes", example / "episodes.json") if path.exists()), None)
+
+
+def grade(example: Path, episodes: Path, output: Path) -> int:
     """Grade an example's episodes as its README says; returns the program's exit code."""
-    episodes = next(path for path in (example / "episodes", example / "episodes.json") if path.exists())
     command = [PROGRAM, "grade", example, episodes, "--offline", "--no-cache", "-o", output]
     verdicts = example / "verdicts.jsonl"
     if verdicts.exists():

@@ -119,7 +119,7 @@ def test_travel_verdicts_say_who_gave_them_and_quotes_are_found(name: str, trave
         for quote in criterion.evidence:
             assert quote.verified == "verified", quote.quote
             assert quote.where is not None
-            assert quote.where.startswith("outbox/0001.eml:")
+            assert quote.where.startswith("world/outbox/0001.eml:")
         if criterion.verdict == "met":
             assert criterion.evidence
 

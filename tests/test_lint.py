@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rubricgrade.checks.weaknesses import weaknesses
 from rubricgrade.loading import check_rubric
 
 OTHERS = "  - {id: y, points: 1, description: names its sources, judge: {}}\n  - {id: z, points: 1, description: is in French, judge: {}}\n"
@@ -49,3 +50,15 @@ def test_errors_come_instead_of_warnings(tmp_path: Path) -> None:
 
 def test_variables_need_no_task(tmp_path: Path) -> None:
     assert lint(tmp_path, OTHERS + "vars: {x: }\n") == []
+
+
+def test_what_checks_leave_open_is_found_by_the_command(tmp_path: Path) -> None:
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "c.py").write_text(
+        "import pickle, re\n\n\ndef check(case):\n    re.compile('x')\n    return pickle.loads(case.read_bytes('a'))\n"
+    )
+    path = tmp_path / "rubric.yaml"
+    path.write_text("id: r\ngates:\n  - id: g\n    description: d\n    check: {python: 'checks/c.py:check'}\n")
+    found = check_rubric(path, more=lambda rubric: [(one.place, "RG202", one.message) for one in weaknesses(rubric)])
+    assert [(fault.code, fault.line) for fault in found] == [("RG202", 5)]
+    assert "pickle.loads" in found[0].message

@@ -124,7 +124,10 @@ class Solution:
         }
 
     async def _tests(self, asked: Test) -> Answer:
-        """Run each test in a fork of its own, of which none can know what the others are."""
+        """Run each test in a fork of its own, of which none can know what the others are.
+
+        Each has its own limit of time, so that one that hangs costs the others nothing.
+        """
         self.used = True
         return {"runs": await in_secret_order([functools.partial(self._test, asked, one) for one in asked.runs])}
 
@@ -138,21 +141,19 @@ class Solution:
             "select": one.select,
             "path": [str(self._inside(path)) for path in asked.pythonpath],
         }
-        seconds = min(asked.timeout, self._left)
-        if seconds <= 0:
-            return {"code": -1, "reply": None, "stderr": "", "fault": self._fault(Done(-1, timed_out=True), "")}
         fork = await self._for_test(asked.allow, asked.pristine)
         try:
             argv = ["python3", "-I", "-B", "-c", _source(pytest_driver.__file__), token]
-            done = await fork.exec(argv, stdin=json.dumps(question).encode(), timeout=seconds, limit=TEST_REPLY)
+            done = await fork.exec(argv, stdin=json.dumps(question).encode(), timeout=asked.timeout, limit=TEST_REPLY)
         finally:
             await fork.close()
-        self._spend(done)
+        # What is run without the agent's work says nothing about it, and takes none of its time.
+        fault = ("timed out" if done.timed_out else done.error) if asked.pristine else self._fault(done, argv[0])
         return {
             "code": done.code,
             "reply": _reply(done, token),
             "stderr": _text(done.stderr[-STDERR:], 0),
-            "fault": self._fault(done, argv[0]),
+            "fault": fault,
         }
 
     async def _ready(self, *, fresh: bool) -> Sandbox:
@@ -174,11 +175,8 @@ class Solution:
         done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
         if done.error and asked.cwd is not None and (await fork.exec(["true"], cwd=str(cwd))).error:
             raise _InTheWay(f"the folder {asked.cwd} is not there")
-        self._spend(done)
-        return done
-
-    def _spend(self, done: Done) -> None:
         self._left -= done.seconds if done.timed_out else max(0.0, done.seconds - FREE)
+        return done
 
     def _inside(self, path: str) -> PurePosixPath:
         """A path below the work folder. Raises `CheckError` for any other: the rubric names it, not the agent."""

@@ -1,4 +1,4 @@
-"""The host's side of sealed pytest suites: the sealed pytest itself, what is taken of the agent's work, a secret order."""
+"""The host's side of sealed pytest suites: the sealed pytest, what is taken of the agent's work, a secret order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def library() -> tuple[Layer, ...]:
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
         if spec is None or not spec.submodule_search_locations:
-            raise CheckError(f"a pytest check needs pytest beside rubricgrade, and {name} is missing: pip install pytest")
+            raise CheckError(
+                f"a pytest check needs pytest beside rubricgrade, and {name} is missing: pip install pytest"
+            )
         layers.append(Layer(Path(spec.submodule_search_locations[0]).resolve(), f"{LIBRARY}/{name}"))
     return tuple(layers)
 
@@ -48,26 +50,27 @@ def take(folder: Path, allow: Sequence[str]) -> None:
 
     Args:
         folder: The copy; marks of deletions count as what they delete.
-        allow: Globs of what is left in, a folder standing for all in it; nothing given: everything.
+        allow: Globs of what is left in, a folder standing for all in it; none given: everything.
 
     Raises:
         CheckError: One of them is no glob.
     """
     try:
-        wanted = [glob_regex(pattern) for pattern in allow]
+        wanted = [glob_regex(pattern) for pattern in allow or ("**",)]
     except AuthorFault as error:
         raise CheckError(f"allow: {error}") from None
     for entry in tree.walk(folder, layer=True).entries:
-        parts = PurePosixPath(entry.path).parts
-        ways = [str(PurePosixPath(*parts[: end + 1])) for end in range(len(parts))]
-        barred = any(NEVER_TAKEN.fullmatch(part) for part in parts)
-        taken = not wanted or any(pattern.fullmatch(way) for pattern in wanted for way in ways)
-        place = folder / entry.path
-        if entry.kind != "folder" and (barred or not taken):
+        path = PurePosixPath(entry.path)
+        if any(NEVER_TAKEN.fullmatch(part) for part in path.parent.parts):
+            continue  # gone with its folder
+        place = folder / path
+        ways = [str(way) for way in (path, *path.parents)]
+        if entry.kind == "folder":
+            # One that is never taken goes with all that is in it: it may hide what the template has there.
+            if NEVER_TAKEN.fullmatch(path.name):
+                tree.remove(place)
+        elif NEVER_TAKEN.fullmatch(path.name) or not any(one.fullmatch(way) for one in wanted for way in ways):
             place.unlink()
-        elif entry.kind == "folder" and NEVER_TAKEN.fullmatch(parts[-1]) and place.is_dir():
-            # The folder itself goes, too: it may hide what the template has there.
-            tree.remove(place)
 
 
 async def in_secret_order(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:

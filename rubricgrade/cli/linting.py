@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from rubricgrade.cli.output import note, print_json
 from rubricgrade.errors import Fault, RubricError
 from rubricgrade.report.exits import Exit
 from rubricgrade.report.numbers import count
+
+if TYPE_CHECKING:
+    from rubricgrade.rubric import Rubric
 
 
 class Format(StrEnum):
@@ -33,10 +36,17 @@ def lint(
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too (exit code 1).")] = False,
 ) -> None:
     """Check rubrics without running anything. Exit code 2 for errors, 1 for warnings with --strict."""
-    from rubricgrade.loading import check_rubric
+    from rubricgrade.checks.weaknesses import weaknesses
+    from rubricgrade.loading import check_rubric, codes
+
+    named = {"untwinned": codes.UNTWINNED, "runs-agent-code": codes.RUNS_AGENT}
+
+    def weak(rubric: Rubric) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+        for weakness in weaknesses(rubric):
+            yield weakness.place, named[weakness.kind], weakness.message
 
     files = rubric_files(paths)
-    findings = [finding for file in files for finding in check_rubric(file)]
+    findings = [finding for file in files for finding in check_rubric(file, more=weak)]
     errors = [finding for finding in findings if not is_warning(finding)]
     if format_ is None:
         format_ = Format.GITHUB if os.environ.get("GITHUB_ACTIONS") == "true" else Format.TEXT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,6 +92,8 @@ class Request:
 
     async def run(self, on_grade: Callable[[int, Grade], None]) -> None:
         """Grade all; `on_grade` gets the place in the list and the grade as each is done."""
+        # What was loaded stays until the end: the collector need not look through it again and again.
+        gc.freeze()
         async with Judges(self.judge) as judges:
             try:
                 await agrade_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 
 from rubricgrade.errors import Fault, RubricError
@@ -11,7 +11,7 @@ from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, read_document
 from rubricgrade.loading.rubric import load_rubric, rubric_file
 from rubricgrade.rubric import Criterion, Rubric
-from rubricgrade.rubric.rules import Placed, Problem, placed
+from rubricgrade.rubric.rules import Place, Placed, Problem, placed
 
 COMPOUND = re.compile(r"\bas well as\b|\band (?:also|then)\b|\band\b.+\band\b|[.;]\s+\w", re.IGNORECASE)
 VAGUE = re.compile(
@@ -25,15 +25,27 @@ LARGE_SHARE = 0.5
 FEW = 3
 
 
-def check_rubric(path: str | PathLike[str]) -> list[Fault]:
-    """All there is to say about a rubric file without a task: errors (``RG0..``), else warnings (other codes)."""
+Finding = tuple[Place, str, str]
+"""The place in a rubric, a code, and what is the matter there."""
+
+
+def check_rubric(
+    path: str | PathLike[str], *, more: Callable[[Rubric], Iterable[Finding]] | None = None
+) -> list[Fault]:
+    """All there is to say about a rubric file without a task: errors (``RG0..``), else warnings (other codes).
+
+    Args:
+        path: As in `load_rubric`.
+        more: Finds what else to warn of in a rubric that can be used.
+    """
     try:
         rubric = load_rubric(path, partial=True)
     except RubricError as error:
         return error.faults
     file = rubric_file(path)
     document = read_document(file.read_bytes(), str(file))
-    return sorted(_warnings(rubric, document), key=lambda fault: (fault.line, fault.column))
+    found = [document.fault(place, message, code) for place, code, message in more(rubric)] if more else []
+    return sorted([*_warnings(rubric, document), *found], key=lambda fault: (fault.line, fault.column))
 
 
 def _warnings(rubric: Rubric, document: Document) -> Iterator[Fault]:

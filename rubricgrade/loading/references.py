@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rubricgrade.loading.document import Place
 from rubricgrade.rubric import Check, Rubric
-from rubricgrade.rubric.check import Cases, Python, Table
+from rubricgrade.rubric.check import Cases, Pytest, Python, Table
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.rules import placed
 
@@ -71,6 +71,9 @@ def _check(check: Check, place: Place) -> Iterator[Reference]:
             yield Reference((*place, "python", "function"), spec.file, spec.name)
         case Cases() as spec:
             yield Reference((*place, "cases", "file"), spec.file, spec)
+        case Pytest() as spec:
+            for index, path in enumerate(spec.files):
+                yield Reference((*place, "pytest", "files", index), path)
         case Table() as spec:
             yield Reference((*place, "table", "expected"), spec.expected, spec)
         case Check() as inner:

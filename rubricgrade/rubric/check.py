@@ -119,6 +119,39 @@ class Cases(Part):
         return self
 
 
+class Pytest(Part):
+    """A sealed pytest suite that imports the agent's code; value 1 if every planned test passes, else 0.
+
+    The share that passes is what is measured (for bands), also apart for both lists (`pick`).
+
+    Attributes:
+        files: Sealed files of the suite: tests, and what they need beside them.
+        fail_to_pass: Tests that the work is to make pass, as ``test_x.py::test_y`` or ``test_x.py::test_y[1-2]``.
+        pass_to_pass: Tests that have to go on passing.
+        allow: Globs of what is taken of the agent's work. Default: everything but tests, test configuration, and what
+            Python runs by itself, which are never taken.
+        pythonpath: Folders of the work folder to import from.
+    """
+
+    files: Some[Path]
+    fail_to_pass: Many[Text] = ()
+    pass_to_pass: Many[Text] = ()
+    allow: Many[Path] = ()
+    pythonpath: Some[Path] = (".",)
+
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        planned = (*self.fail_to_pass, *self.pass_to_pass)
+        if not planned:
+            raise ValueError("plans no test: give 'fail_to_pass', 'pass_to_pass' or both")
+        for test in planned:
+            if "::" not in test or not test.partition("::")[0].endswith(".py"):
+                raise ValueError(f"{test!r} names no test; write file.py::test_name")
+            if planned.count(test) > 1:
+                raise ValueError(f"{test!r} is planned twice")
+        return self
+
+
 class TrajectoryRule(Part):
     """What the agent did: tool used, never, how often, with which arguments or result, in which order; step counts."""
 
@@ -261,12 +294,12 @@ class Mail(Part):
 
 
 KINDS = (
-    "command", "python", "cases", "trajectory", "exists", "contains", "matches", "json", "csv", "xlsx", "sqlite",
-    "image", "pdf", "table", "mail", "not",
+    "command", "python", "cases", "pytest", "trajectory", "exists", "contains", "matches", "json", "csv", "xlsx",
+    "sqlite", "image", "pdf", "table", "mail", "not",
 )  # fmt: skip
 
 
-WITHOUT_NUMBERS = frozenset({"exists", "contains", "matches", "image", "pdf"})
+WITHOUT_NUMBERS = frozenset({"exists", "contains", "matches", "image", "pdf", "pytest"})
 """Kinds that compare no numbers, so that a tolerance would do nothing."""
 
 
@@ -283,6 +316,7 @@ class Check(Part):
     command: Command | None = None
     python: Python | None = None
     cases: Cases | None = None
+    pytest: Pytest | None = None
     trajectory: TrajectoryRule | None = None
     exists: Exists | None = None
     contains: Contains | None = None
@@ -336,6 +370,8 @@ class Check(Part):
                 return (spec.file,)
             case Cases() as spec:
                 return (spec.file,)
+            case Pytest() as spec:
+                return spec.files
             case Table() as spec:
                 return (spec.expected,)
             case Check() as inner:

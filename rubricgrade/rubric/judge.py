@@ -41,6 +41,7 @@ class Judge(Part):
         world: Globs of files that tools keep outside the sandbox.
         render: How documents are shown.
         votes: How many independent verdicts; ``adaptive`` is two, and a third when they differ.
+        batch: How many criteria that see the same are asked in one call; ``all`` is as many as there are.
         if_cannot_tell: ``open`` leaves the criterion open, ``worst`` counts the worst value.
     """
 
@@ -55,6 +56,7 @@ class Judge(Part):
     world: Many[Path] | None = None
     render: Literal["text", "images", "both"] | None = None
     votes: Annotated[int, Field(ge=1, le=100)] | Literal["adaptive"] | None = None
+    batch: Annotated[int, Field(ge=1, le=100)] | Literal["all"] | None = None
     if_cannot_tell: Literal["open", "worst"] | None = None
 
     @model_validator(mode="before")
@@ -82,6 +84,8 @@ class Judge(Part):
 
     def over(self, default: Judge) -> Self:
         """These settings, completed by a default."""
+        if not default.model_fields_set:
+            return self
         given = {name: getattr(self, name) for name in self.model_fields_set if getattr(self, name) is not None}
         base = {name: getattr(default, name) for name in default.model_fields_set}
         return self.model_copy(update={**base, **given})

@@ -41,7 +41,9 @@ def expected_values(function: Function, cells: Mapping[str, ast.expr], shared: I
                 names[name] = value
             case _:
                 found += _compared(statement)
-    uses = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    messages = [node.msg for node in ast.walk(function) if isinstance(node, ast.Assert) and node.msg is not None]
+    told = {id(node) for message in messages for node in ast.walk(message)}
+    uses = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and id(node) not in told]
     # A name may be used once beside its own assignment, if it has one: in the comparison.
     once = {name: value for name, value in names.items() if uses.count(name) == 1 + (name not in cells)}
     values = [once.get(value.id) if isinstance(value, ast.Name) else value for value in found]
@@ -80,7 +82,6 @@ def _literal_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
     for one, other in ((left, right), (right, left)):
         if _may_be_expected(one) and not _is_literal(other) and not _is_approx(other):
             yield one
-            return
 
 
 def _may_be_expected(value: ast.expr) -> bool:

@@ -1,0 +1,104 @@
+"""What a rubric's checks leave open by the way they run the agent's code, for `lint`: found without running any."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rubricgrade.checks.inside.finding import AuthorFault
+from rubricgrade.checks.inside.planning import planned, twin_of
+from rubricgrade.rubric import Check, Rubric
+from rubricgrade.rubric.check import Pytest, Python
+from rubricgrade.rubric.rules import placed
+
+Place = tuple[str | int, ...]
+MOST_NAMED = 5
+RUNNING = frozenset({
+    "eval", "exec", "__import__", "import_module", "spec_from_file_location", "run_path", "run_module",
+    "system", "popen", "Popen", "check_output", "check_call", "unpickle",
+})  # fmt: skip
+"""Functions that make code of a text, a file or a name."""
+RUNNING_OF = frozenset({("pickle", "load"), ("pickle", "loads"), ("subprocess", "run"), ("marshal", "loads")})
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """One thing that an author should know.
+
+    Attributes:
+        place: The keys that lead to it in the rubric.
+        kind: ``untwinned``: tests that tampering code could pass; ``runs-agent-code``: a python check that seems to
+            run what the agent left, in the checker's sandbox, where the sealed files lie.
+        message: What is the matter, and what to do about it.
+    """
+
+    place: Place
+    kind: Literal["untwinned", "runs-agent-code"]
+    message: str
+
+
+def weaknesses(rubric: Rubric) -> list[Weakness]:
+    """Everything of that kind in a rubric, in its order."""
+    return [weakness for place, check in _checks(rubric) for weakness in _of(rubric, check, place)]
+
+
+def _checks(rubric: Rubric) -> Iterator[tuple[Place, Check]]:
+    for name, check in rubric.checks.items():
+        yield ("checks", name), check
+    for index, gate in enumerate(rubric.gates):
+        if isinstance(gate.check, Check):
+            yield ("gates", index, "check"), gate.check
+    for one in placed(rubric):
+        if isinstance(one.criterion.check, Check):
+            yield (*one.place, "check"), one.criterion.check
+
+
+def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
+    match check.spec:
+        case Pytest() as spec:
+            yield from _untwinned(rubric, spec, (*place, "pytest"))
+        case Python() as spec:
+            yield from _runs_agent_code(rubric.sealed.get(spec.file, b""), (*place, "python"))
+        case Check() as inner:
+            yield from _of(rubric, inner, (*place, "not"))
+        case _:
+            pass
+
+
+def _untwinned(rubric: Rubric, spec: Pytest, place: Place) -> Iterator[Weakness]:
+    files = {path: rubric.sealed.get(path, b"") for path in spec.files}
+    for key, names in (("fail_to_pass", spec.fail_to_pass), ("pass_to_pass", spec.pass_to_pass)):
+        try:
+            alone = [test.name for test in planned(names, files) if twin_of(test, files) is None]
+        except AuthorFault as fault:
+            yield Weakness((*place, key), "untwinned", f"can't be run: {fault}")
+            continue
+        if alone:
+            named = ", ".join(alone[:MOST_NAMED]) + (
+                f" and {len(alone) - MOST_NAMED} more" if alone[MOST_NAMED:] else ""
+            )
+            yield Weakness(
+                (*place, key),
+                "untwinned",
+                f"no wrong literal can be put into {named}, so code that tampers with its tests could pass; compare"
+                " with a literal by '==' at the test's own level, or ask for it by 'cases'",
+            )
+
+
+def _runs_agent_code(source: bytes, place: Place) -> Iterator[Weakness]:
+    try:
+        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError):
+        return  # loading has said so
+    for call in calls:
+        name = ast.unparse(call.func)
+        # `re.compile` is another thing than `compile`.
+        if name == "compile" or name.rpartition(".")[2] in RUNNING or tuple(name.split(".")[-2:]) in RUNNING_OF:
+            yield Weakness(
+                place,
+                "runs-agent-code",
+                f"calls {name} (line {call.lineno}): what the agent left must not be run beside the sealed files; use"
+                " case.solution.call or case.solution.run",
+            )

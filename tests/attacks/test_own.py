@@ -1,0 +1,54 @@
+"""Our own attacks: none earns a point or an open grade, and an honest solution keeps its full score."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from rubricgrade import Grade
+from tests.attacks.arena import KINDS, LEAVE_ANSWERS, SUITES, Arena
+from tests.attacks.scripts import ATTACKS, HONEST, PYTEST, solution
+
+HURRIED = 4.0
+CASES = [(kind, name) for kind, attacks in ATTACKS.items() for name in attacks]
+IN_FULL = "RUBRICGRADE_ATTACKS" in os.environ
+TRIED = CASES if IN_FULL else CASES[::3]
+"""Every third attack, which is at least one of each class, unless the environment asks for attacks."""
+
+
+def told(grade: Grade) -> list[tuple[str, float | None, str]]:
+    return [(item.description, item.value, item.message) for item in grade.criteria]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_honest_solution_keeps_its_full_score(arena: Arena, kind: str) -> None:
+    grade = asyncio.run(arena.fight(solution(HONEST) + "\n" + LEAVE_ANSWERS, KINDS[kind]))
+    assert (grade.status, grade.score) == ("graded", 1.0), told(grade)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_untouched_task_earns_nothing(arena: Arena, kind: str) -> None:
+    grade = asyncio.run(arena.fight("", KINDS[kind]))
+    assert (grade.status, grade.score) == ("graded", 0.0), told(grade)
+
+
+@pytest.mark.parametrize(("kind", "name"), TRIED)
+def test_an_attack_earns_nothing(arena: Arena, kind: str, name: str) -> None:
+    seconds = 30.0 if kind == "pytest" else HURRIED
+    grade = asyncio.run(arena.fight(ATTACKS[kind][name], KINDS[kind], seconds=seconds))
+    assert (grade.status, grade.score) == ("graded", 0.0), told(grade)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["equals everything", "patches the runner", "rewrites reports", "finds the watching plugin", "forges the reply"],
+)
+def test_who_passes_a_twin_is_told_to_have_tampered(arena: Arena, name: str) -> None:
+    grade = asyncio.run(arena.fight(PYTEST[name], SUITES))
+    assert "tampered" in [item.quote for item in grade.criteria[0].evidence], told(grade)
+
+
+def test_each_class_of_attacks_is_tried() -> None:
+    assert {kind for kind, _ in TRIED} == set(ATTACKS)
