@@ -73,6 +73,9 @@ class Usage(Value):
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
+        for one, rest in ((other, self), (self, other)):
+            if not (one.calls or one.input_tokens or one.output_tokens or one.seconds or one.cost != 0):
+                return rest
         unknown = self.cost is None or other.cost is None
         return Usage(
             calls=self.calls + other.calls,

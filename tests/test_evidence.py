@@ -14,7 +14,7 @@ from rubricgrade.trajectory import Call, Step, Text, Trajectory
 LOG = "Total travel spend: 48.2L\nTwo “unapproved” expenses – hotel Pune & taxi Goa\nNot signed off"
 
 
-def source(*texts: str, hidden: tuple[int, int] | None = None) -> Sources:
+def source(*texts: str, hidden: tuple[tuple[int, int], ...] = ()) -> Sources:
     return Sources(
         Place(f"[{index}].result", text, "log", "tool", f"[{index}].result", hidden=hidden)
         for index, text in enumerate(texts)
@@ -72,7 +72,7 @@ class TestPlaces:
             "[3].result": "tool, answers [2].call_1",
             "[4].text": "assistant",
             "report.md": "",
-            "outbox/1.eml": "",
+            "world/outbox/1.eml": "",
         }
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestLocate:
 
     def test_cut_text_is_no_source(self) -> None:
         text = "the beginning " + "x" * 100 + " proof token Q7 " + "y" * 100 + " the end"
-        cut = source(text, hidden=(20, 220))
+        cut = source(text, hidden=((20, 220),))
         assert locate("proof token Q7", source(text)).verified == "verified"
         assert locate("proof token Q7", cut).verified == "not_found"
         assert locate("PROOF  token q7", cut).verified == "not_found"

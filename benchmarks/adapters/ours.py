@@ -1,17 +1,19 @@
 """For the bench: whole grades by `agrade_all`, with quotes verified, a verdict cache and grade files on.
 
 The bench's server quotes one fixed sentence as its evidence, so that sentence is put into every trajectory; without it
-no "yes" would hold. opts: {"cache": PATH} keeps the cache for a second run, {"style": "direct"} asks for no quotes.
+no "yes" would hold. opts: {"cache": PATH} keeps the cache for a second run, {"style": "direct"} asks for no quotes,
+{"rounds": 10} grades ten times over, each time with nothing cached.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from rubricgrade import JudgeOptions, agrade_all
+from rubricgrade import Grade, JudgeOptions, Rubric, agrade_all
 from rubricgrade.loading import parse_rubric
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 
@@ -42,6 +44,21 @@ def _trajectory(entry: Any) -> Trajectory:
 async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opts: dict[str, Any]) -> dict[Any, Any]:
     """Grade every trajectory; an open verdict is reported as its cause."""
     rubric = parse_rubric(_rubric(criteria), file="bench.yaml")
+    loaded = [_trajectory(entry) for entry in trajectories]
+    gc.freeze()  # as the program does: what was loaded stays, and need not be looked through again and again
+    for _ in range(opts.get("rounds", 1)):
+        grades = await _graded(loaded, rubric, concurrency, base, opts)
+    names = {name.lower(): name for name, _, _ in criteria}
+    return {
+        (grade.trajectory.id, names[item.id]): item.message or item.cause if item.open else item.value == 1
+        for grade in grades
+        for item in grade.criteria
+    }
+
+
+async def _graded(
+    loaded: list[Trajectory], rubric: Rubric, concurrency: int, base: str, opts: dict[str, Any]
+) -> list[Grade]:
     folder = tempfile.mkdtemp(dir=_folder.name)
     judge = JudgeOptions(
         model="openai/gpt-4o-mini",
@@ -50,18 +67,11 @@ async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opt
         concurrency=concurrency,
         cache=Path(opts.get("cache", f"{folder}/cache.sqlite")),
         style=opts.get("style", "reasoned"),
-        batch=opts.get("batch"),
     )
-    grades = await agrade_all(
-        [_trajectory(entry) for entry in trajectories],
+    return await agrade_all(
+        loaded,
         rubric,
         judge=judge,
         store=lambda trajectory: f"{folder}/{trajectory.id}",
         concurrency=concurrency,
     )
-    names = {name.lower(): name for name, _, _ in criteria}
-    return {
-        (grade.trajectory.id, names[item.id]): item.message or item.cause if item.open else item.value == 1
-        for grade in grades
-        for item in grade.criteria
-    }

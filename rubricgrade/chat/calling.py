@@ -112,13 +112,28 @@ class Caller:
         tally = _Tally()
         try:
             await self.route.ready()
-            return await self.retry.loop(lambda: tally.usage.seconds)(self._adapted, request, tally)
+            try:
+                return await self._adapted(request, tally)
+            except Fault as fault:
+                # Most calls go well, and the loop costs as much as all the rest around a call.
+                return await self._again(request, tally, fault)
         except Fault as fault:
             if fault.filtered:
                 return Reply("", "filtered", self.model, tally.usage, notes=(fault.detail,))
             raise AskFailed(self._told(fault, tally.usage.calls), fault.kind, tally.usage) from None
         except AskFailed as stopped:
             raise AskFailed(str(stopped), stopped.kind, tally.usage) from None
+
+    async def _again(self, request: Request, tally: _Tally, fault: Fault) -> Reply:
+        """The attempts after one that failed, with the waits between them."""
+        failed = [fault]
+
+        async def attempt() -> Reply:
+            if failed:
+                raise failed.pop()
+            return await self._adapted(request, tally)
+
+        return await self.retry.loop(lambda: tally.usage.seconds)(attempt)
 
     async def _adapted(self, request: Request, tally: _Tally) -> Reply:
         """One attempt, made again at once without a part that turns out to be refused."""

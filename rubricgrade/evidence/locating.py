@@ -12,7 +12,7 @@ from itertools import accumulate
 from rapidfuzz import fuzz
 
 from rubricgrade.evidence.folding import fold, original_span
-from rubricgrade.evidence.places import Place
+from rubricgrade.evidence.places import WORLD, Place
 from rubricgrade.result import Evidence
 
 NEAR = 95.0
@@ -90,6 +90,25 @@ class Sources:
         return _Joined.of(piece.text for piece in self._pieces)
 
     @cached_property
+    def _by_address(self) -> dict[str, list[int]]:
+        """Pieces by the address that they have and by the step that they are of."""
+        found: dict[str, list[int]] = {}
+        for index, piece in enumerate(self._pieces):
+            where = piece.place.where.casefold()
+            for address in dict.fromkeys((where, where.partition("].")[0])):
+                found.setdefault(address, []).append(index)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        """Pieces by their address and by what a heading calls them."""
+        found: dict[str, list[int]] = {}
+        for index, piece in enumerate(self._pieces):
+            for name in dict.fromkeys((piece.place.where, piece.place.name)):
+                found.setdefault(name, []).append(index)
+        return found
+
+    @cached_property
     def _folded(self) -> _Joined:
         """Made when a quote does not stand there word for word."""
         return _Joined.of(fold(piece.text) for piece in self._pieces)
@@ -149,15 +168,13 @@ class Sources:
             return []
         step = _STEP.match(hint.strip())
         if step:
-            wanted = f"[{int(step.group(1))}]{step.group('part') or '.'}".casefold()
-            return [index for index, piece in enumerate(self._pieces) if piece.place.where.startswith(wanted)]
+            number, part = int(step.group(1)), step.group("part")
+            return self._by_address.get(f"[{number}]{part}".casefold() if part else f"[{number}", [])
         path = hint.strip().strip("[]")
+        # Judges and people also name a file of the world by its path alone.
         names = {path, path.rpartition(":")[0] or path}
-        return [
-            index
-            for index, piece in enumerate(self._pieces)
-            if piece.place.where in names or piece.place.name in {path, path.partition(".")[0], path.partition("]")[0]}
-        ]
+        names |= {*(f"{WORLD}{name}" for name in names), path.partition(".")[0], path.partition("]")[0]}
+        return sorted({index for name in names for index in self._by_name.get(name, ())})
 
 
 def locate(quote: str, sources: Sources, hint: str | None = None) -> Evidence:

@@ -15,6 +15,9 @@ from rubricgrade.trajectory import Call, Step, Trajectory
 
 Section = Literal["task", "log", "artifacts", "world"]
 
+WORLD = "world/"
+"""Begins the address of every file of the world, and of no other."""
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w.\-]{0,99}\Z", re.ASCII)
 _MESSAGES = {"system": "user_messages", "user": "user_messages", "assistant": "agent_messages", "tool": "tool_results"}
 
@@ -45,13 +48,14 @@ class Place:
     """A text with an address.
 
     Attributes:
-        where: ``task``, ``[12].text``, ``[12].reasoning``, ``[12].call_1``, ``[14].result``, or a document's path.
+        where: ``task``, ``[12].text``, ``[12].reasoning``, ``[12].call_1``, ``[14].result``, or a document's path, that
+            of a world file below ``world/``.
         text: All of it, as it came.
         section: The part of the prompt that it stands in.
         about: A remark for its heading, in words of ours only.
         name: How a heading calls it; a document's path is data, so that it is called ``file_1``.
         note: A document's note.
-        hidden: Start and end of the piece that was cut out; None if all is shown.
+        hidden: Start and end of each piece that was cut out, in order; empty if all is shown.
     """
 
     where: str
@@ -60,14 +64,21 @@ class Place:
     about: str
     name: str
     note: str = ""
-    hidden: tuple[int, int] | None = None
+    hidden: tuple[tuple[int, int], ...] = ()
 
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
         """Start and end of what is shown."""
-        if self.hidden is None:
+        if not self.hidden:
             return ((0, len(self.text)),)
-        return ((0, self.hidden[0]), (self.hidden[1], len(self.text)))
+        starts = (0, *(end for _, end in self.hidden))
+        ends = (*(start for start, _ in self.hidden), len(self.text))
+        return tuple((start, end) for start, end in zip(starts, ends, strict=True) if start < end)
+
+    @property
+    def missing(self) -> int:
+        """Characters that are not shown."""
+        return sum(end - start for start, end in self.hidden)
 
 
 def select(
@@ -175,9 +186,11 @@ def _argument(value: JsonValue) -> str:
 
 
 def _path(document: Document) -> str:
-    """The path as an address, which no file name can pass off as one of a step."""
+    """The path as an address, which no file name can pass off as one of a step or of the world."""
     path = one_line(document.path)
-    return f"./{path}" if path.startswith("[") else path
+    if document.world:
+        return f"{WORLD}{path}"
+    return f"./{path}" if path.startswith(("[", WORLD)) else path
 
 
 def _single(text: str) -> str:

@@ -12,6 +12,7 @@ HIDDEN = (
     r"\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
 )
+_PLAIN = bytes([9, 10, *range(32, 127)])
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 
 
@@ -21,6 +22,9 @@ def visible(text: str) -> str:
     ``\r\n`` becomes a newline; a ``\r`` alone, which would let a line overwrite itself, is shown. The result can always
     be encoded as UTF-8.
     """
+    # Nearly all text is plain, and seen to be so many times faster than it is searched.
+    if text.isascii() and not text.encode().translate(None, _PLAIN):
+        return text
     return _HIDDEN.sub(_spelled, text.replace("\r\n", "\n"))
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.evidence import locate, one_line, proves, visible
+from rubricgrade.evidence import Sources, locate, one_line, proves, visible
 from rubricgrade.judge import wording
+from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.question import Question
 from rubricgrade.judge.reply import Quote, Reading, Unreadable, read_reply
 from rubricgrade.judge.view import View
@@ -23,7 +24,16 @@ MORE_ROOM = 4
 """How much more a cut reply gets the second time."""
 
 _REPEATED = 4000  # characters of a bad reply that are shown to the judge again
-_KEPT = 20_000  # characters of a reply that are kept with the verdict
+KEPT = 20_000
+"""Characters of a reply that are kept with the verdict."""
+
+NO_ANSWER = {
+    "refused": "the judge refused to answer; another model may do it",
+    "filtered": "the provider's content filter blocked the judge's reply; another model may do it",
+}
+"""Ways to end a reply that give no answer, in words."""
+
+FLAGGED = "no quote of the answer stands in the record; it counts all the same, as was asked for"
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -45,6 +55,9 @@ class Cast:
         notes: What a reader must know about the calls.
         cached: It was not asked now.
         recorded_by: Who recorded it, if it was.
+        prompt: Hash of the prompt where it is not that of the question alone.
+        unverified: An answer was given that needs a quote, and no quote of it stands in the record.
+        too_long: The prompt did not fit the model.
     """
 
     answer: str | None
@@ -59,9 +72,12 @@ class Cast:
     notes: tuple[str, ...] = ()
     cached: bool = False
     recorded_by: str | None = None
+    prompt: str = ""
+    unverified: bool = False
+    too_long: bool = False
 
 
-async def cast_vote(ask: Ask, request: Request, question: Question, view: View, *, strict: bool) -> Cast:
+async def cast_vote(ask: Ask, request: Request, question: Question, view: View, options: JudgeOptions) -> Cast:
     """Ask a judge until there is an answer that counts, or nothing more to try.
 
     Args:
@@ -69,7 +85,7 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
         request: The first one.
         question: What is asked.
         view: Where quotes are looked up.
-        strict: Whether quotes must stand word for word.
+        options: What counts as a quote, and what an answer without one does.
 
     Returns:
         The vote. A judge that can't be had is a failed vote, not an error.
@@ -78,26 +94,23 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
     usage = Usage()
     notes: tuple[str, ...] = ()
 
-    def failed(cause: Cause, message: str, reply: Reply, reading: Reading | None = None) -> Cast:
-        cast = Cast(None, cause=cause, message=message, usage=usage, notes=notes, **_said(reply))
-        return cast if reading is None else replace(cast, reasoning=reading.reasoning, evidence=evidence)
+    def failed(cause: Cause, message: str, reply: Reply) -> Cast:
+        return Cast(None, cause=cause, message=message, usage=usage, notes=notes, **said(reply, reply.text))
 
     while True:
-        evidence: tuple[Evidence, ...] = ()
         try:
             reply = await ask(request)
         except JudgeError as error:
-            spent = error.usage if isinstance(error, AskFailed) else Usage()
-            return Cast(None, cause=cause_of(error), message=_failure(error), usage=usage + spent, notes=notes)
+            return replace(no_reply(error, usage), notes=notes)
         usage += reply.usage
         notes = (*notes, *(note for note in reply.notes if note not in notes))
-        if reply.finish in _NO_ANSWER:
-            return failed("judge_failed", _NO_ANSWER[reply.finish], reply)
+        if reply.finish in NO_ANSWER:
+            return failed("judge_failed", NO_ANSWER[reply.finish], reply)
         if reply.finish == "length":
             if "room" in tried:
-                return failed("judge_unparseable", _cut(reply, request.max_tokens), reply)
+                return failed("judge_unparseable", cut_words(reply, request.max_tokens), reply)
             tried.add("room")
-            request = replace(request, max_tokens=(request.max_tokens or ROOM) * MORE_ROOM)
+            request = with_more_room(request)
             continue
         try:
             reading = _read(reply, question, view)
@@ -105,23 +118,45 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
             if "json" in tried:
                 return failed("judge_unparseable", f"the judge's reply could not be read: {fault}", reply)
             tried.add("json")
-            said = wording.NOT_JSON.format(fault=fault) if reply.text.strip() else wording.NOTHING_SAID
-            request = _again(request, reply, said)
+            request = again(request, reply, not_read(reply, fault))
             continue
-        evidence = look_up(reading.quotes, view)
-        if carried(reading.answer, evidence, question, strict=strict):
-            found = Cast(reading.answer, reading.reasoning, reading.quotes, evidence, usage=usage, notes=notes)
-            return replace(found, **_said(reply))
-        if "quotes" in tried:
-            message = f'the judge answered "{reading.answer}", and no quote of it stands in the record'
-            return failed("judge_unparseable", message, reply, reading)
+        counted = weigh(reading, question, view, options, last="quotes" in tried)
+        if isinstance(counted, Cast):
+            return replace(counted, usage=usage, notes=(*notes, *counted.notes), **said(reply, reply.text))
         tried.add("quotes")
-        request = _again(request, reply, _wanting(reading, evidence, question))
+        request = again(request, reply, wording.NOT_FOUND.format(answer=reading.answer, **counted))
 
 
-def look_up(quotes: tuple[Quote, ...], view: View) -> tuple[Evidence, ...]:
+def weigh(
+    reading: Reading, question: Question, view: View, options: JudgeOptions, *, last: bool
+) -> Cast | dict[str, str]:
+    """What an answer counts as, by its quotes.
+
+    Args:
+        reading: The answer.
+        question: What was asked.
+        view: Where quotes are looked up.
+        options: What counts as a quote, and what an answer without one does.
+        last: It was asked again already.
+
+    Returns:
+        A vote, without the facts of its calls; or, if it must be asked again, words that say what is missing.
+    """
+    evidence = look_up(reading.quotes, view.sources)
+    cast = Cast(reading.answer, reading.reasoning, reading.quotes, evidence)
+    if carried(reading.answer, evidence, question, strict=options.strict_evidence):
+        return cast
+    if not last:
+        return _wanting(evidence, question)
+    if options.unverified == "flag":
+        return replace(cast, unverified=True, notes=(FLAGGED,))
+    message = f'the judge answered "{reading.answer}", and no quote of it stands in the record'
+    return replace(cast, answer=None, cause="judge_unparseable", message=message, unverified=True)
+
+
+def look_up(quotes: tuple[Quote, ...], sources: Sources) -> tuple[Evidence, ...]:
     """Each quote with its place in the record, if it has one."""
-    return tuple(locate(quote.text, view.sources, quote.where) for quote in quotes)
+    return tuple(locate(quote.text, sources, quote.where) for quote in quotes)
 
 
 def carried(answer: str, evidence: tuple[Evidence, ...], question: Question, *, strict: bool) -> bool:
@@ -138,10 +173,42 @@ def cause_of(error: JudgeError) -> Cause:
             return "judge_failed"
 
 
-_NO_ANSWER = {
-    "refused": "the judge refused to answer; another model may do it",
-    "filtered": "the provider's content filter blocked the judge's reply; another model may do it",
-}
+def no_reply(error: JudgeError, usage: Usage) -> Cast:
+    """The failed vote of an ask that got no reply; `usage` is what it took before."""
+    if not isinstance(error, AskFailed):
+        return Cast(None, cause=cause_of(error), message=str(error), usage=usage)
+    too_long = error.kind == "too_long"
+    message = f"judge input too long: {error}" if too_long else str(error)
+    return Cast(None, cause=cause_of(error), message=message, usage=usage + error.usage, too_long=too_long)
+
+
+def with_more_room(request: Request) -> Request:
+    """The same with room for a longer reply."""
+    return replace(request, max_tokens=(request.max_tokens or ROOM) * MORE_ROOM)
+
+
+def again(request: Request, reply: Reply, words: str) -> Request:
+    """The next turn of the same conversation."""
+    before = visible(reply.text[:_REPEATED]) or "(empty)"
+    turn = ({"role": "assistant", "content": before}, {"role": "user", "content": words})
+    return replace(request, messages=(*request.messages, *turn))
+
+
+def not_read(reply: Reply, fault: Unreadable) -> str:
+    """What a judge is told whose reply could not be read."""
+    return wording.NOT_JSON.format(fault=fault) if reply.text.strip() else wording.NOTHING_SAID
+
+
+def said(reply: Reply, text: str) -> dict[str, Any]:
+    """Who said what, as a vote keeps it."""
+    return {"model": reply.model, "reply": visible(text[:KEPT])}
+
+
+def cut_words(reply: Reply, limit: int | None) -> str:
+    """What is wrong with a reply that was cut twice."""
+    if not reply.text.strip():
+        return f"the judge used its whole room of {limit} tokens, twice, without an answer (hidden reasoning counts)"
+    return f"the judge's reply was cut at {limit} tokens, also when it got more room"
 
 
 def _read(reply: Reply, question: Question, view: View) -> Reading:
@@ -150,30 +217,7 @@ def _read(reply: Reply, question: Question, view: View) -> Reading:
     return read_reply(reply.text, question.choices, style=question.style, planted=view.sources.holds)
 
 
-def _said(reply: Reply) -> dict[str, Any]:
-    return {"model": reply.model, "reply": visible(reply.text[:_KEPT])}
-
-
-def _failure(error: JudgeError) -> str:
-    if isinstance(error, AskFailed) and error.kind == "too_long":
-        return f"judge input too long: {error}; with a smaller max_characters, long tool results are cut"
-    return str(error)
-
-
-def _cut(reply: Reply, limit: int | None) -> str:
-    if not reply.text.strip():
-        return f"the judge used its whole room of {limit} tokens, twice, without an answer (hidden reasoning counts)"
-    return f"the judge's reply was cut at {limit} tokens, also when it got more room"
-
-
-def _again(request: Request, reply: Reply, said: str) -> Request:
-    before = visible(reply.text[:_REPEATED]) or "(empty)"
-    turn = ({"role": "assistant", "content": before}, {"role": "user", "content": said})
-    return replace(request, messages=(*request.messages, *turn))
-
-
-def _wanting(reading: Reading, evidence: tuple[Evidence, ...], question: Question) -> str:
+def _wanting(evidence: tuple[Evidence, ...], question: Question) -> dict[str, str]:
     lost = [json.dumps(one_line(each.quote, 200), ensure_ascii=False) for each in evidence if each.where is None]
     which = f"Not found in the record: {', '.join(lost)}." if lost else "Yours are missing or too short."
-    otherwise = f'"{question.lowest}" or "cannot_tell"'
-    return wording.NOT_FOUND.format(answer=reading.answer, which=which, otherwise=otherwise)
+    return {"which": which, "otherwise": f'"{question.lowest}" or "cannot_tell"'}

@@ -24,7 +24,7 @@ def fit(places: Sequence[Place], sizes: Sequence[int], room: int) -> tuple[Place
         room: Characters for all.
 
     Returns:
-        The same places; the cut ones with their hidden span.
+        The same places; the cut ones with their hidden piece.
 
     Raises:
         JudgeError: It can't be done.
@@ -57,4 +57,4 @@ def _limit(sizes: list[int], excess: int) -> int:
 
 def _cut(place: Place, share: float) -> Place:
     half = int(len(place.text) * share / 2)
-    return replace(place, hidden=(half, len(place.text) - half))
+    return replace(place, hidden=((half, len(place.text) - half),))

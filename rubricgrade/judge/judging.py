@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
-from rubricgrade import digest, errors
-from rubricgrade.chat.contract import Chat, Reply, Request
-from rubricgrade.evidence import Document
-from rubricgrade.judge import wording
-from rubricgrade.judge.asking import ROOM, Cast, cast_vote, cause_of
+from rubricgrade import errors
+from rubricgrade.chat.contract import AskFailed, Chat
+from rubricgrade.judge.aside import Aside
+from rubricgrade.judge.asking import ROOM, cause_of
+from rubricgrade.judge.canaries import Canaries
+from rubricgrade.judge.case import Case
+from rubricgrade.judge.estimating import Planned
+from rubricgrade.judge.mapping import map_pieces
 from rubricgrade.judge.memory import Asking, Memory
-from rubricgrade.judge.options import JudgeOptions, Votes
-from rubricgrade.judge.question import Question, make_question
-from rubricgrade.judge.verdict import Judged, concluded, opened
-from rubricgrade.judge.view import Sight, View, make_view, sight_of
-from rubricgrade.result import Cause
+from rubricgrade.judge.need import Need
+from rubricgrade.judge.options import JudgeOptions, models_of
+from rubricgrade.judge.pictures import sees
+from rubricgrade.judge.planning import Planner
+from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling
+from rubricgrade.judge.question import make_question
+from rubricgrade.judge.record import sight_of
+from rubricgrade.judge.records import Documents, Records
+from rubricgrade.judge.retrieving import retrieve
+from rubricgrade.judge.room import room_of
+from rubricgrade.judge.verdict import Judged, Spent, Votes, concluded, opened, preceded
+from rubricgrade.judge.view import View, render
+from rubricgrade.judge.warming import Warming
+from rubricgrade.result import Cause, Usage
 from rubricgrade.rubric import Criterion, Judge, Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
 from rubricgrade.trajectory import Trajectory
 
-_VIEW_SHARE = 0.75  # of a prompt's characters; the rest is for the question
-
-_NO_JUDGE = "no judge is configured: name a model, or give recorded verdicts"
-_NOT_RECORDED = (
-    "offline, and no verdict on this question is recorded: write the unanswered questions out, fill in answer, "
-    "reasoning, evidence and recorded_by, and give the file as recorded verdicts"
-)
-
-
-class Documents(Protocol):
-    """Gives the text of files by globs over the workspace and over the world."""
-
-    async def __call__(self, globs: Sequence[str], *, world: Sequence[str] = ()) -> tuple[Document, ...]:
-        """Extract them. Raises an error of ours when that fails for a reason of ours."""
-        ...
-
-
-@dataclass(slots=True)
-class _Shared:
-    """A view and what its criteria share: who comes first warms the provider's cache, alone."""
-
-    rendering: asyncio.Lock = field(default_factory=asyncio.Lock)
-    view: View | None = None
-    fault: errors.RubricgradeError | None = None
-    begun: bool = False
-    replied: asyncio.Event = field(default_factory=asyncio.Event)
+_MOST_BATCH = 100
 
 
 class Judging:
@@ -80,10 +64,20 @@ class Judging:
         self._trajectory = trajectory
         self._rubric = rubric
         self._options = options
-        self._chat = None if options.offline else chat
+        self._chat = None if options.offline or chat is None else Warming(chat)
         self._memory = Memory(trajectory, rubric, options, verdicts)
-        self._documents = documents
-        self._shared: defaultdict[Sight, _Shared] = defaultdict(_Shared)
+        self._polling = Polling(self._chat, self._memory, options)
+        self._canaries: Canaries | None = None
+        if options.canary and self._chat is not None:
+            self._canaries = Canaries(partial(self._aside, self._chat), options.style)
+        models = self._all_models()
+        self._records = Records(
+            trajectory,
+            documents,
+            options.max_characters or room_of(models, ROOM),
+            seeing=bool(models) and all(map(sees, models)),
+        )
+        self._deciding = 0
 
     @property
     def unanswered(self) -> tuple[Verdict, ...]:
@@ -100,94 +94,147 @@ class Judging:
         Returns:
             The verdict. What goes wrong on our side leaves it open, with a cause.
         """
-        settings = (criterion.judge or Judge()).over(self._rubric.judge)
-        model = self._options.model or settings.model
-        if self._chat is None and not self._options.offline and not self._memory.recorded:
-            return opened("no_judge", _NO_JUDGE, model)
+        self._deciding += 1
         try:
-            shared = await self._seen(sight_of(settings, self._trajectory))
-            view = shared.view
-            if view is None:
-                raise shared.fault or errors.JudgeError("the record could not be rendered")
-            question = make_question(self._rubric, criterion, settings, view, item=item, style=self._options.style)
-            request = self._request(view, question, model or "")
+            judged = await self._decide(criterion, item)
+        finally:
+            self._deciding -= 1
+        trouble = await self._memory.flush(all_done=not self._deciding)
+        return preceded(judged, Spent(notes=trouble)) if trouble else judged
+
+    async def plan(self, asked: Sequence[tuple[Criterion, str | None]]) -> list[Planned]:
+        """What deciding some criteria, or items of them, will take. Asks nobody.
+
+        Raises:
+            RubricgradeError: A record or a question can't be made.
+        """
+        planner = Planner(self._records, self._memory, self._options)
+        return planner.plan([await self._case(criterion, item) for criterion, item in asked])
+
+    async def _decide(self, criterion: Criterion, item: str | None) -> Judged:
+        model = ",".join(self._panel(criterion)) or None
+        if self._chat is None and not self._options.offline and not self._memory.recorded:
+            return opened("no_judge", NO_JUDGE, model)
+        try:
+            with self._polling.gathering.coming():
+                case = await self._case(criterion, item)
+            if casts := self._memory.recall(case.question, case.record):
+                view = render(case.record, case.record.places, "whole", cut=False)
+                asking = Asking(criterion, item, view, case.question)
+                votes = Votes(tuple(casts), len(casts))
+                return concluded(case.question, view, votes, model=model, prompt=asking.prompt)
+            judged = await self._shown(case)
+            trouble = await self._canary_trouble()
         except errors.RubricgradeError as error:
             return opened(_cause(error), str(error), model)
-        prompt = digest.of_value([wording.SYSTEM, view.hash, question.text])
-        asking = Asking(criterion, item, view, question, request, prompt)
-        if casts := self._memory.recall(asking):
-            panel = len(casts)
-        else:
-            casts, panel = await self._vote(self._options.votes or settings.votes or 1, asking, shared)
-        return concluded(question, view, casts, panel, model=model, prompt=prompt)
+        if self._canaries is not None:
+            judged = preceded(judged, Spent(self._canaries.take()))
+        if trouble is not None:
+            return replace(judged, verdict="error", value=None, cause="judge_failed", message=trouble)
+        return judged
 
-    async def _seen(self, sight: Sight) -> _Shared:
-        shared = self._shared[sight]
-        async with shared.rendering:
-            if shared.view is None and shared.fault is None:
-                try:
-                    shared.view = await self._view(sight)
-                except errors.RubricgradeError as error:
-                    shared.fault = error
-        return shared
-
-    async def _view(self, sight: Sight) -> View:
-        found: tuple[Document, ...] = ()
-        if self._documents is not None and (sight.artifacts or sight.world):
-            found = await self._documents(sight.artifacts, world=sight.world)
-        return make_view(self._trajectory, sight, found, int(self._options.max_characters * _VIEW_SHARE))
-
-    def _request(self, view: View, question: Question, model: str) -> Request:
-        options = self._options
-        length = len(wording.SYSTEM) + len(view.text) + len(question.text)
-        if length > options.max_characters:
-            raise errors.JudgeError(f"judge input too long: {length:,} characters, room for {options.max_characters:,}")
-        return Request(
-            model=model,
-            messages=(
-                {"role": "system", "content": wording.SYSTEM},
-                {"role": "user", "content": view.text, "cache": True},
-                {"role": "user", "content": question.text},
-            ),
-            schema=question.schema,
-            max_tokens=options.max_tokens or ROOM,
-            temperature=options.temperature,
-            timeout=options.timeout,
-            cache_key=f"rubricgrade-{view.hash[-24:]}",
+    async def _case(self, criterion: Criterion, item: str | None) -> Case:
+        settings = (criterion.judge or Judge()).over(self._rubric.judge)
+        record = await self._records.of(sight_of(settings, self._trajectory))
+        question = make_question(self._rubric, criterion, settings, record, item=item, style=self._options.style)
+        batch = self._options.batch or settings.batch or 1
+        return Case(
+            criterion,
+            item,
+            record,
+            question,
+            models=self._panel(criterion),
+            votes=self._options.votes or settings.votes or 1,
+            batch=_MOST_BATCH if batch == "all" else batch,
         )
 
-    async def _vote(self, votes: Votes, asking: Asking, shared: _Shared) -> tuple[list[Cast], int]:
-        panel = 2 if votes == "adaptive" else votes
-        casts = list(await asyncio.gather(*(self._one(asking, index, shared) for index in range(panel))))
-        if votes == "adaptive" and len({cast.answer for cast in casts}) > 1:
-            casts.append(await self._one(asking, panel, shared))
-            panel += 1
-        return casts, panel
+    def _panel(self, criterion: Criterion) -> tuple[str, ...]:
+        own = criterion.judge.model if criterion.judge is not None else None
+        return self._options.models or models_of(own or self._rubric.judge.model)
 
-    async def _one(self, asking: Asking, index: int, shared: _Shared) -> Cast:
-        cached, notes = self._memory.cached(asking, index)
-        if cached is not None:
-            return cached
-        if self._chat is None or not asking.request.model:
-            self._memory.miss(asking)
-            return Cast(None, cause="no_judge", message=_NOT_RECORDED if self._options.offline else _NO_JUDGE)
-        notes += self._memory.sent(asking)
-        ask = partial(self._warmly, shared, self._chat)
-        strict = self._options.strict_evidence
-        cast = await cast_vote(ask, asking.request, asking.question, asking.view, strict=strict)
-        if cast.answer is not None:
-            notes += self._memory.keep(asking, index, cast)
-        return replace(cast, notes=(*cast.notes, *notes))
+    async def _shown(self, case: Case) -> Judged:
+        """The verdict, on as much of the record as the judge takes."""
+        while True:
+            room = self._records.room
+            judged = await self._on_parts(case)
+            if not judged.too_long:
+                return judged
+            if not self._records.shrink(room, judged.record.shown.characters):
+                return replace(judged, message=f"{judged.message}; nor does a prompt of {room:,} characters fit")
 
-    async def _warmly(self, shared: _Shared, chat: Chat, request: Request) -> Reply:
-        if shared.begun:
-            await shared.replied.wait()
-            return await chat.ask(request)
-        shared.begun = True
+    async def _on_parts(self, case: Case) -> Judged:
+        """The verdict on what fits; where more could change it, on chosen parts; then on all, read in pieces."""
+        aside = None if self._chat is None or not case.models else self._aside(self._chat, case.models[0])
+        verdicts: list[Judged] = []
+        seen: set[str] = set()
         try:
-            return await chat.ask(request)
-        finally:
-            shared.replied.set()
+            for make in (self._fitted, retrieve, map_pieces):
+                need = Need(case.record, case.question, self._records.view_room, frozenset(seen), aside)
+                view = await make(need)
+                if view is None:
+                    continue
+                verdicts.append(await self._on_view(case, view))
+                if not _unsettled(verdicts[-1], view):
+                    break
+                seen.update(place.name for place in view.sources.places if not place.hidden)
+                case = replace(case, batch=1)
+        except errors.JudgeError as error:
+            too_long = isinstance(error, AskFailed) and error.kind == "too_long"
+            failed = replace(opened(cause_of(error), str(error), case.model), too_long=too_long)
+            verdicts.append(failed)
+        verdict = verdicts[-1] if verdicts else self._unseen(case)
+        if aside is None and len(verdicts) <= 1:
+            return verdict
+        usage = sum((judged.record.usage for judged in verdicts[:-1]), aside.usage if aside else Usage())
+        return preceded(verdict, Spent(usage, aside.trouble if aside else ()))
+
+    async def _fitted(self, need: Need) -> View | None:
+        view = self._records.fitted(need.record)
+        return None if isinstance(view, errors.JudgeError) else view
+
+    async def _on_view(self, case: Case, view: View) -> Judged:
+        if self._canaries is not None:
+            for model in case.models:
+                self._canaries.ask(view, model)
+        asking = Asking(case.criterion, case.item, view, case.question, case.batch)
+        votes = await self._polling.votes(asking, case.models, case.votes, self._records.room)
+        judged = concluded(case.question, view, votes, model=case.model, prompt=asking.prompt)
+        return replace(judged, too_long=True) if any(cast.too_long for cast in votes.casts) else judged
+
+    def _unseen(self, case: Case) -> Judged:
+        """The verdict on a record that could not be shown at all."""
+        if self._chat is None or not case.models:
+            self._memory.miss(case.criterion, case.item, case.question)
+            return opened("no_judge", NOT_RECORDED if self._options.offline else NO_JUDGE, case.model)
+        return opened("judge_failed", str(self._records.fitted(case.record)), case.model)
+
+    async def _canary_trouble(self) -> str | None:
+        """Wait for the canaries of all records of the trajectory; why no verdict on it counts, if there is a reason."""
+        if self._canaries is None:
+            return None
+        for leaf in self._rubric.leaves():
+            if leaf.judge is None or not self._rubric.applies(leaf):
+                continue
+            settings = leaf.judge.over(self._rubric.judge)
+            view = self._records.fitted(await self._records.of(sight_of(settings, self._trajectory)))
+            for model in self._panel(leaf):
+                if not isinstance(view, errors.JudgeError):
+                    self._canaries.ask(view, model)
+        return await self._canaries.trouble()
+
+    def _aside(self, chat: Chat, model: str) -> Aside:
+        return Aside(chat.ask, self._polling.request, self._memory, model)
+
+    def _all_models(self) -> tuple[str, ...]:
+        """Every model that may be asked."""
+        judged = [self._rubric.judge, *(leaf.judge for leaf in self._rubric.leaves() if leaf.judge is not None)]
+        named = self._options.models or tuple(model for each in judged for model in models_of(each.model))
+        return (*named, self._options.escalate) if self._options.escalate else named
+
+
+def _unsettled(judged: Judged, view: View) -> bool:
+    """Whether a verdict could be another one if more of the record were shown."""
+    return view.cut and (judged.blind or judged.cause == "cannot_tell")
 
 
 def _cause(error: errors.RubricgradeError) -> Cause:

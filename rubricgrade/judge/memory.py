@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
 
 from rubricgrade import digest
-from rubricgrade.chat.contract import Request
 from rubricgrade.errors import StoreError
-from rubricgrade.judge.asking import Cast, carried, look_up
+from rubricgrade.evidence import Sources
+from rubricgrade.judge import wording
+from rubricgrade.judge.asking import FLAGGED, Cast, carried, look_up
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.judge.panel import Ballot
 from rubricgrade.judge.question import Question
+from rubricgrade.judge.record import Record
 from rubricgrade.judge.reply import Quote
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.result import Cause
 from rubricgrade.rubric import Criterion, Rubric
-from rubricgrade.store.prompts import Prompts
 from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, read_verdicts
 from rubricgrade.trajectory import Trajectory
 
+_KEPT_BACK = 5.0  # seconds that verdicts may wait to be written together
 
-@dataclass(frozen=True, slots=True)
+_SYSTEM = digest.of_bytes(wording.SYSTEM.encode())
+
+
+@dataclass(frozen=True)
 class Asking:
-    """What all votes on one question have in common; `prompt` is the hash of the first request's messages."""
+    """What all votes on one question have in common."""
 
     criterion: Criterion
     item: str | None
     view: View
     question: Question
-    request: Request
-    prompt: str
+    batch: int = 1
+
+    @cached_property
+    def prompt(self) -> str:
+        """Hash of the messages that ask this question alone."""
+        return prompt_hash(self.view, self.question.text)
+
+
+def prompt_hash(view: View, text: str) -> str:
+    """Hash of the messages that ask for something about a view."""
+    return digest.of_value([_SYSTEM, view.hash, text])
 
 
 class Memory:
@@ -49,6 +69,9 @@ class Memory:
         self._cache = cache
         self._recorded: dict[str, list[Verdict]] = {}
         self._missing: dict[str, Verdict] = {}
+        self._votes: list[Verdict] = []
+        self._prompts: dict[str, Mapping[str, str]] = {}
+        self._written = time.monotonic()
         for path in options.verdicts:
             for verdict in read_verdicts(path):
                 if not verdict.open:
@@ -64,85 +87,144 @@ class Memory:
         """A skeleton for every question that was missed."""
         return tuple(self._missing.values())
 
-    def recall(self, asking: Asking) -> list[Cast]:
-        """Every recorded verdict on the question; several are votes."""
-        return [self._cast(verdict, asking) for verdict in self._recorded.get(asking.question.identity, ())]
+    def recall(self, question: Question, record: Record) -> list[Cast]:
+        """Every recorded verdict on a question; several are votes. Their quotes are looked up in the whole record."""
+        return [self._cast(verdict, question, record.sources) for verdict in self._recorded.get(question.identity, ())]
 
-    def cached(self, asking: Asking, vote: int) -> tuple[Cast | None, tuple[str, ...]]:
+    def cached(self, asking: Asking, ballot: Ballot) -> tuple[Cast | None, tuple[str, ...]]:
         """The vote as it was cast before, if it still counts; and what went wrong with the cache."""
         if self._cache is None:
             return None, ()
         try:
-            verdict = self._cache.get(self._key(asking, vote))
+            verdict = self._cache.get(self._key(asking, ballot))
         except StoreError as error:
             return None, (str(error),)
         if verdict is None:
             return None, ()
-        cast = self._cast(verdict, asking)
+        cast = self._cast(verdict, asking.question, asking.view.sources)
         return (None if cast.answer is None else replace(cast, cached=True, recorded_by=None)), ()
 
-    def keep(self, asking: Asking, vote: int, cast: Cast) -> tuple[str, ...]:
-        """Keep a vote in the cache. Returns what went wrong with it: a full disk is no reason to lose a verdict."""
-        if self._cache is None:
+    def keep(self, asking: Asking, ballot: Ballot, cast: Cast) -> None:
+        """Keep a vote; it is written with others, by `flush`."""
+        if self._cache is None or cast.answer is None:
+            return
+        kept = self._skeleton(
+            asking.criterion,
+            asking.item,
+            asking.question,
+            answer=cast.answer,
+            reasoning=cast.reasoning,
+            evidence=tuple(RecordedQuote(quote=quote.text, where=quote.where) for quote in cast.quotes),
+            recorded_by=ballot.model,
+            recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            key=self._key(asking, ballot),
+            prompt=cast.prompt,
+            served=cast.model,
+            vote=ballot.index,
+            reply=cast.reply,
+        )
+        self._votes.append(kept)
+
+    def sent(self, prompt: str, view: View, text: str) -> None:
+        """Keep what a model is being asked, for people to read later; written by `flush`."""
+        if self._cache is not None:
+            parts = {_SYSTEM: wording.SYSTEM, view.text_hash: view.text, digest.of_bytes(text.encode()): text}
+            self._prompts[prompt] = parts
+
+    async def flush(self, *, all_done: bool) -> tuple[str, ...]:
+        """Write what was kept: when nothing is under way any more, and every now and then.
+
+        Args:
+            all_done: Nothing is under way.
+
+        Returns:
+            What went wrong: a full disk is no reason to lose a verdict.
+        """
+        waiting = self._votes or self._prompts
+        if self._cache is None or not waiting or not (all_done or time.monotonic() - self._written > _KEPT_BACK):
             return ()
-        update = {
-            "answer": cast.answer,
-            "reasoning": cast.reasoning,
-            "evidence": tuple(RecordedQuote(quote=quote.text, where=quote.where) for quote in cast.quotes),
-            "recorded_by": asking.request.model,
-            "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "key": self._key(asking, vote),
-            "vote": vote,
-            "reply": cast.reply,
-        }
+        votes, prompts = self._votes, self._prompts
+        self._votes, self._prompts = [], {}
+        self._written = time.monotonic()
         try:
-            self._cache.put(self._skeleton(asking).model_copy(update=update))
+            # A disk can be slow, and nothing else need wait for it.
+            await asyncio.to_thread(self._cache.keep, votes, prompts)
         except StoreError as error:
             return (str(error),)
         return ()
 
-    def sent(self, asking: Asking) -> tuple[str, ...]:
-        """Keep what a model is being asked, for people to read later. Returns what went wrong, as `keep` does."""
-        if self._cache is None:
-            return ()
+    def reply(self, key: str) -> tuple[str | None, tuple[str, ...]]:
+        """A reply that was kept on the way to a verdict, and what went wrong with the cache."""
         try:
-            texts = [str(message["content"]) for message in asking.request.messages]
-            Prompts(self._cache.path).keep(asking.prompt, texts)
+            return (None if self._cache is None else self._cache.reply(self._aside_key(key))), ()
+        except StoreError as error:
+            return None, (str(error),)
+
+    def keep_reply(self, key: str, text: str) -> tuple[str, ...]:
+        """Keep such a reply. Returns what went wrong."""
+        try:
+            if self._cache is not None:
+                self._cache.keep_reply(self._aside_key(key), text)
         except StoreError as error:
             return (str(error),)
         return ()
 
-    def miss(self, asking: Asking) -> None:
+    def miss(self, criterion: Criterion, item: str | None, question: Question) -> None:
         """Note that nobody could answer."""
-        self._missing.setdefault(asking.question.identity, self._skeleton(asking))
+        self._missing.setdefault(question.identity, self._skeleton(criterion, item, question))
 
-    def _key(self, asking: Asking, vote: int) -> str:
+    def _key(self, asking: Asking, ballot: Ballot) -> str:
+        # Who else is asked in the same call is left out: a criterion that changes leaves the others' verdicts alone.
+        asked = f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {ballot.model}"
+        return digest.of_bytes(asked.encode())
+
+    def _aside_key(self, key: str) -> str:
+        return digest.of_bytes(f"{self._settings} aside {key}".encode())
+
+    @cached_property
+    def _settings(self) -> str:
+        """Hash of whatever can change an answer besides the prompt and the model."""
         options = self._options
-        settings = [options.api_base, options.temperature, options.max_tokens, options.style, dict(options.extra)]
-        return digest.of_value([PROMPT_VERSION, asking.request.model, asking.prompt, settings, vote])
-
-    def _skeleton(self, asking: Asking) -> Verdict:
-        return Verdict(
-            question=asking.question.identity,
-            rubric=self._rubric.id,
-            criterion=asking.criterion.id,
-            asked=asking.question.wording,
-            item=asking.item,
-            trajectory=self._trajectory.id,
+        return digest.of_value(
+            [
+                PROMPT_VERSION,
+                options.api_base,
+                options.temperature,
+                options.max_tokens,
+                options.style,
+                dict(options.extra),
+                # An answer that counted without a quote must not stand in the way of one that has it.
+                options.unverified,
+            ]
         )
 
-    def _cast(self, verdict: Verdict, asking: Asking) -> Cast:
+    def _skeleton(self, criterion: Criterion, item: str | None, question: Question, **filled: Any) -> Verdict:
+        return Verdict(
+            question=question.identity,
+            rubric=self._rubric.id,
+            criterion=criterion.id,
+            asked=question.wording,
+            item=item,
+            trajectory=self._trajectory.id,
+            **filled,
+        )
+
+    def _cast(self, verdict: Verdict, question: Question, sources: Sources) -> Cast:
         quotes = tuple(Quote(each.quote, each.where) for each in verdict.evidence)
-        evidence = look_up(quotes, asking.view)
-        question = asking.question
-        answer, cause, message = verdict.answer, None, ""
+        evidence = look_up(quotes, sources)
+        answer, cause, message, notes = verdict.answer, None, "", ()
         unreadable: Cause = "judge_unparseable"
+        unverified = False
         if answer not in (*question.choices, "cannot_tell"):
             message = f'the recorded answer "{answer}" is none of {", ".join(question.choices)}, cannot_tell'
             answer, cause = None, unreadable
         elif not carried(answer, evidence, question, strict=self._options.strict_evidence):
-            message = f'no quote of the recorded "{answer}" stands in the record'
-            answer, cause = None, unreadable
+            unverified = True
+            if self._options.unverified == "flag":
+                notes = (FLAGGED,)
+            else:
+                message = f'no quote of the recorded "{answer}" stands in the record'
+                answer, cause = None, unreadable
         return Cast(
             answer=answer,
             reasoning=verdict.reasoning,
@@ -150,7 +232,10 @@ class Memory:
             evidence=evidence,
             cause=cause,
             message=message,
-            model=verdict.recorded_by,
+            model=verdict.served or verdict.recorded_by,
             reply=verdict.reply,
+            notes=notes,
             recorded_by=verdict.recorded_by,
+            prompt=verdict.prompt,
+            unverified=unverified,
         )

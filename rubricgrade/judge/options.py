@@ -10,8 +10,10 @@ from typing import Any, Literal, get_args
 from rubricgrade.errors import Fault, InputError
 
 Style = Literal["reasoned", "direct"]
-_MOST_VOTES = 100
+Unverified = Literal["open", "flag"]
 Votes = int | Literal["adaptive"]
+Batch = int | Literal["all"]
+_MOST = 100  # votes, and criteria in one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +21,14 @@ class JudgeOptions:
     """Which model judges, how, and at what cost at most. What is None is taken from the rubric, then built in.
 
     Attributes:
-        model: A litellm model name (``openai/gpt-5-mini``). Wins over the rubric's.
+        model: A litellm model name (``openai/gpt-5-mini``), or several with commas between them: a panel, in which each
+            casts `votes`. Wins over the rubric's.
+        escalate: A stronger model that decides instead where the votes differ, could not tell, gave no quote that
+            stands in the record, or where the record seems to talk to its grader.
         api_base: Address of an OpenAI-compatible endpoint.
         api_key: Its key; else the provider's environment variable. Never stored or printed.
         votes: Independent verdicts per criterion: a number from 1, or ``adaptive``: two, and a third if they differ.
+        batch: Criteria that see the same and are asked in one call: a number from 1, or ``all``.
         temperature: Sent only if given.
         max_tokens: The most that one reply may take, hidden reasoning included.
         timeout: Seconds for one attempt.
@@ -33,7 +39,12 @@ class JudgeOptions:
         cache: The verdict cache's file; None for the user's own, False for none.
         style: ``reasoned``: reasoning, quotes, answer. ``direct``: the answer only, for small models.
         strict_evidence: Whether a quote must stand word for word; else ``near`` will do.
-        max_characters: Of one prompt; a longer record is cut, and says so. About four make a token.
+        unverified: What an answer counts as whose quotes are not found, also when they were asked for again: it stays
+            ``open``, or it counts and is marked (``flag``).
+        canary: Ask each judge, about each record that it sees, whether it holds a text that it does not hold; a yes
+            opens every verdict of that trajectory.
+        max_characters: Of one prompt; a longer record is cut, or shown in parts, and says so. About four make a token.
+            None: what the smallest of the models takes, if that is known, and at most 400,000.
         extra: Passed to the provider as it is.
 
     Raises:
@@ -41,9 +52,11 @@ class JudgeOptions:
     """
 
     model: str | None = None
+    escalate: str | None = None
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
     votes: Votes | None = None
+    batch: Batch | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     timeout: float = 120.0
@@ -54,16 +67,22 @@ class JudgeOptions:
     cache: Path | Literal[False] | None = None
     style: Style = "reasoned"
     strict_evidence: bool = False
-    max_characters: int = 400_000
+    unverified: Unverified = "open"
+    canary: bool = False
+    max_characters: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
         faults = [
             Fault(f"{name} must be {wanted}, not {getattr(self, name)!r}")
             for name, wanted, right in (
-                ("votes", "a number from 1 to 100 or 'adaptive'", _is_votes(self.votes)),
+                ("votes", "a number from 1 to 100 or 'adaptive'", _is_number_or(self.votes, "adaptive")),
+                ("batch", "a number from 1 to 100 or 'all'", _is_number_or(self.batch, "all")),
+                ("model", "a name, or several with commas between them", all(_named(self.model))),
+                ("escalate", "the name of one model", self.escalate is None or _named(self.escalate) == [True]),
+                ("unverified", "'open' or 'flag'", self.unverified in get_args(Unverified)),
                 ("style", "'reasoned' or 'direct'", self.style in get_args(Style)),
-                ("max_characters", "more than 0", self.max_characters > 0),
+                ("max_characters", "more than 0", self.max_characters is None or self.max_characters > 0),
                 ("timeout", "more than 0 seconds", self.timeout > 0),
                 ("concurrency", "at least 1", self.concurrency > 0),
                 ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),
@@ -73,20 +92,38 @@ class JudgeOptions:
         if faults:
             raise InputError(faults)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the panel; empty if none is named here."""
+        return models_of(self.model)
+
     def identity(self) -> dict[str, Any]:
         """All that can change a verdict, as JSON: not the key, limits of time and cost, or places of files."""
         return {
             "model": self.model,
+            "escalate": self.escalate,
             "api_base": self.api_base,
             "votes": self.votes,
+            "batch": self.batch,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "style": self.style,
             "strict_evidence": self.strict_evidence,
+            "unverified": self.unverified,
+            "canary": self.canary,
             "max_characters": self.max_characters,
             "extra": dict(self.extra),
         }
 
 
-def _is_votes(votes: object) -> bool:
-    return votes in (None, "adaptive") or (type(votes) is int and 1 <= votes <= _MOST_VOTES)
+def models_of(names: str | None) -> tuple[str, ...]:
+    """The models that a text names, with commas between them."""
+    return tuple(name.strip() for name in names.split(",")) if names else ()
+
+
+def _named(names: str | None) -> list[bool]:
+    return [bool(name) for name in models_of(names)]
+
+
+def _is_number_or(value: object, word: str) -> bool:
+    return value in (None, word) or (type(value) is int and 1 <= value <= _MOST)

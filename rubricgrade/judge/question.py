@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
+from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -19,7 +20,7 @@ from rubricgrade.errors import JudgeError
 from rubricgrade.evidence import one_line
 from rubricgrade.judge import wording
 from rubricgrade.judge.options import Style
-from rubricgrade.judge.view import View, margined
+from rubricgrade.judge.record import Record, margined
 from rubricgrade.rubric import Choice, Criterion, Judge, Rubric
 from rubricgrade.rubric.wording import fill
 
@@ -45,7 +46,8 @@ class Question:
     """What is asked of a judge.
 
     Attributes:
-        text: The last message of the prompt.
+        asked: What is asked, without how to reply.
+        text: The last message of a prompt that asks nothing else.
         wording: The criterion with its names filled in, for people.
         choices: What may be answered, lowest first, without ``cannot_tell``.
         values: The value of each choice; never shown.
@@ -57,6 +59,7 @@ class Question:
         parts: Characters by part.
     """
 
+    asked: str
     text: str
     wording: str
     choices: tuple[str, ...]
@@ -78,10 +81,15 @@ class Question:
         """The answer that a missing part of the record can't have made worse."""
         return self.choices[-1]
 
-    @cached_property
-    def schema(self) -> dict[str, object]:
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The choices in the order in which they are named to the judge."""
+        return _listed(self.choices)
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
         """JSON schema of the reply, with the choices in the author's order."""
-        return wording.reply_schema(_listed(self.choices), style=self.style)
+        return wording.reply_schema(self.listed, style=self.style)
 
     def needs_quote(self, answer: str) -> bool:
         """Whether an answer must be carried by a quote."""
@@ -97,7 +105,7 @@ class Question:
 
 
 def make_question(
-    rubric: Rubric, criterion: Criterion, settings: Judge, view: View, *, item: str | None, style: Style
+    rubric: Rubric, criterion: Criterion, settings: Judge, record: Record, *, item: str | None, style: Style
 ) -> Question:
     """Word a criterion.
 
@@ -105,7 +113,7 @@ def make_question(
         rubric: Gives variables, sealed reference files and defaults.
         criterion: A judged one.
         settings: Its own, completed by the rubric's defaults.
-        view: What the judge sees of the episode.
+        record: What a judge may see of the episode.
         item: Of a `for_each`; it may come from the agent's work, so it is data.
         style: ``reasoned`` or ``direct``.
 
@@ -136,22 +144,33 @@ def make_question(
         "files": {path: digest.of_bytes(rubric.sealed[path]) for path in filled.files},
         "examples": filled.examples,
         "item": item if item is None else digest.of_bytes(item.encode(errors="surrogatepass")),
-        "sees": view.sight.identity,
-        "documents": view.documents,
-        "trajectory": view.trajectory,
+        "sees": record.sight.identity,
+        "documents": record.documents,
+        "trajectory": record.trajectory.hash,
     }
     return Question(
+        asked="\n\n".join(text for name, text in parts.items() if name != "format"),
         text="\n\n".join(parts.values()),
         wording=filled.description,
         choices=choices,
         values={choice.choice: choice.value for choice in scale},
         names={YES: "met", NO: "not_met"} if settings.scale is None else {choice: choice for choice in choices},
-        absence=settings.scale is None and _SAYS_ABSENT.match(criterion.description) is not None,
-        denies=_DENIES.search(criterion.description) is not None,
+        absence=settings.scale is None and _says_absent(criterion.description),
+        denies=_denies(criterion.description),
         style=style,
         identity=digest.of_value(asked),
         parts={name: len(text) for name, text in parts.items()},
     )
+
+
+@lru_cache(maxsize=1024)
+def _says_absent(description: str) -> bool:
+    return _SAYS_ABSENT.match(description) is not None
+
+
+@lru_cache(maxsize=1024)
+def _denies(description: str) -> bool:
+    return _DENIES.search(description) is not None
 
 
 @dataclass(frozen=True, slots=True)

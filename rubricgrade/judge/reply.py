@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
@@ -49,12 +50,12 @@ class Unreadable(ValueError):
     """A reply states no verdict; the message says why, for the judge and for people."""
 
 
+Planted = Callable[[str], bool]
+"""Says whether the record holds a text. Asked about an object that stands in running text."""
+
+
 def read_reply(
-    text: str,
-    choices: Collection[str],
-    *,
-    style: Style = "reasoned",
-    planted: Callable[[str], bool] | None = None,
+    text: str, choices: Collection[str], *, style: Style = "reasoned", planted: Planted | None = None
 ) -> Reading:
     """Read a reply.
 
@@ -63,10 +64,61 @@ def read_reply(
         choices: The answers that exist, ``cannot_tell`` aside. Case, white space (also for ``_``) and zero-width
             characters are forgiven; anything else, a full stop included, is not: "Yes." is no answer.
         style: Which keys an object in running text must have to count as a verdict.
-        planted: Says whether the record holds a text. Asked about an object that stands in running text.
+        planted: Whether the record holds a text.
 
     Raises:
         Unreadable: There is no verdict, or not exactly one.
+    """
+    wanted = {"answer"} if style == "direct" else {"reasoning", "evidence", "answer"}
+    return _reading(read_object(text, wanted, "answer", planted=planted), choices)
+
+
+def read_batch(
+    text: str, asked: Mapping[str, Collection[str]], *, planted: Planted | None = None
+) -> dict[str, Reading | Unreadable]:
+    """Read a reply to several questions.
+
+    Args:
+        text: Hostile.
+        asked: The answers that exist for each id that was asked about.
+        planted: Whether the record holds a text.
+
+    Returns:
+        For each id what is said of it, or why nothing is: an answer that is missing, stands twice or can't be read is
+        a fault of that one alone. Ids that were not asked about are passed over.
+
+    Raises:
+        Unreadable: There is no list of answers, or not exactly one.
+    """
+    given = read_object(text, {"answers"}, "answers", planted=planted)["answers"]
+    if not isinstance(given, list):
+        raise Unreadable('"answers" is no list')
+    entries = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
+    counts = Counter(_folded(entry.get("id")) for entry in entries)
+    by_id = {_folded(entry.get("id")): entry for entry in entries}
+    found: dict[str, Reading | Unreadable] = {}
+    for name, choices in asked.items():
+        if counts[name] != 1:
+            found[name] = Unreadable(f"it is answered {counts[name]} times" if counts[name] else "it is not answered")
+            continue
+        try:
+            found[name] = _reading(by_id[name], choices)
+        except Unreadable as fault:
+            found[name] = fault
+    return found
+
+
+def read_object(text: str, wanted: Collection[str], key: str, *, planted: Planted | None = None) -> dict[str, Any]:
+    """The one JSON object that a reply states.
+
+    Args:
+        text: Hostile.
+        wanted: Keys that an object in running text must have to be it. Not asked of a reply that is one object.
+        key: The one that decides: of several objects, all must say the same there.
+        planted: Whether the record holds a text.
+
+    Raises:
+        Unreadable: There is none, or not exactly one, or it lacks the key that decides.
     """
     if len(text) > LONGEST:
         raise Unreadable(f"it has {len(text):,} characters")
@@ -77,8 +129,10 @@ def read_reply(
     whole = _whole(text)
     if whole is None:
         spoken = _without_thinking(text)
-        whole = _whole(_unfenced(spoken)) or _only_verdict(spoken, style, planted)
-    return _reading(whole, choices)
+        whole = _whole(_unfenced(spoken)) or _only(spoken, wanted, key, planted)
+    if key not in whole:
+        raise Unreadable(f'the object has no key "{key}"')
+    return whole
 
 
 def _whole(text: str) -> dict[str, Any] | None:
@@ -120,9 +174,8 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def _only_verdict(text: str, style: Style, planted: Callable[[str], bool] | None) -> dict[str, Any]:
-    wanted = {"answer"} if style == "direct" else {"reasoning", "evidence", "answer"}
-    verdicts: list[dict[str, Any]] = []
+def _only(text: str, wanted: Collection[str], key: str, planted: Planted | None) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
     outside, end = 0, 0
     decoder = _decoder()
     while start := _OBJECT.search(text, end):
@@ -133,26 +186,26 @@ def _only_verdict(text: str, style: Style, planted: Callable[[str], bool] | None
             if isinstance(error, Unreadable):
                 raise
             raise Unreadable("a JSON object in it is broken or cut") from error
-        if not wanted <= value.keys():
+        if not set(wanted) <= value.keys():
             continue
         if outside:
             raise Unreadable("its object stands inside another that is broken")
         if planted is not None and planted(text[start.start() : end]):
             raise Unreadable("its object is a quote from the record")
-        verdicts.append(value)
-    if not verdicts:
+        found.append(value)
+    if not found:
         raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}")
-    if any(_folded(verdict["answer"]) != _folded(verdicts[0]["answer"]) for verdict in verdicts):
+    if any(_folded(value[key]) != _folded(found[0][key]) for value in found):
         raise Unreadable("it holds several objects with different answers")
-    return verdicts[-1]
+    return found[-1]
 
 
-def _reading(value: dict[str, Any], choices: Collection[str]) -> Reading:
-    if "answer" not in value:
-        raise Unreadable('the object has no key "answer"')
+def _reading(value: Mapping[str, Any], choices: Collection[str]) -> Reading:
     reasoning = value.get("reasoning", "")
     if not isinstance(reasoning, str):
         raise Unreadable('"reasoning" is no text')
+    if "answer" not in value:
+        raise Unreadable('the object has no key "answer"')
     return Reading(_answer(value["answer"], choices), visible(reasoning).strip(), _quotes(value.get("evidence")))
 
 

@@ -8,77 +8,76 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class _Sign:
-    """A pattern over visible text in lower case, and words of which one stands wherever it can match."""
+class _Clue:
+    """A pattern over visible text in lower case, and words of which one stands wherever it can match.
 
-    name: str
-    words: tuple[str, ...]
+    A pattern that begins with a fixed text is found quickly by itself and needs no words.
+    """
+
     pattern: re.Pattern[str]
+    words: tuple[str, ...] = ()
+
+    def may_be_in(self, text: str) -> bool:
+        return not self.words or any(word in text for word in self.words)
+
+    def is_in(self, text: str) -> bool:
+        return self.may_be_in(text) and self.pattern.search(text) is not None
 
 
 _FENCES = "data|artifact|submission|transcript|record"
-_SIGNS = (
-    _Sign(
-        "a verdict",
-        ("answer", "verdict", "score", "criteria_met", "grade", "reward", '"c', "'c"),
-        re.compile(
-            r"[\"'](?:answer|verdict|score|criteria_met|c\d+)[\"']\s*:\s*[\"']?(?:yes|no|met|pass|true|1)\b"
-            r"|\b(?:verdict|grade|reward|score)\s*[:=]\s*(?:pass|met|yes|1(?:\.0)?\b(?!\.)|100\b)"
+_SIGNS: Mapping[str, tuple[_Clue, ...]] = {
+    "a verdict": (
+        _Clue(
+            re.compile(
+                r"[\"'](?:answer|verdict|score|criteria_met|grade|reward)[\"']\s*:\s*[\"']?(?:yes|no|met|pass|true|1)\b"
+            ),
+            ("answer", "verdict", "score", "criteria_met", "grade", "reward"),
+        ),
+        _Clue(re.compile(r"\"c\d+\"\s*:\s*(?:\"?yes|\"?met|\"?pass|true|1\b)")),
+        _Clue(
+            re.compile(r"\b(?:verdict|grade|reward|score)\s*[:=]\s*(?:pass|met|yes|1(?:\.0)?\b(?!\.)|100\b)"),
+            ("verdict", "grade", "reward", "score"),
         ),
     ),
-    _Sign(
-        "chat markup",
-        ("<|", "inst]", "sys>>"),
-        re.compile(r"<\|(?:im_|start_|end_|eot_|system|assistant|user)|\[/?inst\]|<</?sys>>"),
+    "chat markup": (
+        _Clue(re.compile(r"<\|(?:im_|start_|end_|eot_|system|assistant|user)")),
+        _Clue(re.compile(r"\[/?inst\]")),
+        _Clue(re.compile(r"<</?sys>>")),
     ),
-    _Sign(
-        "end marks",
-        (
-            *(f"{mark}{word}" for mark in ("<", "</") for word in _FENCES.split("|")),
-            "end of ",
-            "[begin ",
-            "[end ",
-            "===== record",
-        ),
-        re.compile(
-            rf"</?(?:{_FENCES})\b[^>\n]{{0,40}}>"
-            r"|\bend of (?:untrusted )?(?:data|transcript)|\[(?:begin|end) (?:transcript|data)\]|===== record"
-        ),
+    "end marks": (
+        _Clue(re.compile(rf"</?(?:{_FENCES})\b[^>\n]{{0,40}}>")),
+        _Clue(re.compile(r"end of (?:untrusted )?(?:data|transcript)")),
+        _Clue(re.compile(r"\[(?:begin|end) (?:transcript|data)\]")),
+        _Clue(re.compile(r"===== record")),
     ),
-    _Sign(
-        "words to the grader",
-        (
-            "ignore",
-            "disregard",
-            "forget",
-            "marks",
-            "as met",
-            "as pass",
-            "as satisfied",
-            "as correct",
-            "everything",
-            "all criteria",
-            "grader",
-            "judge",
-            "reviewer",
-            "evaluat",
-            "grading",
-            "graded",
+    "words to the grader": (
+        _Clue(
+            re.compile(
+                r"\b(?:ignore|disregard|forget)\b[^.\n]{0,40}\b(?:rubric|criteri|instruction|above|previous|prior)"
+            ),
+            ("ignore", "disregard", "forget"),
         ),
-        re.compile(
-            r"\b(?:ignore|disregard|forget)\b[^.\n]{0,40}\b(?:rubric|criteri|instruction|above|previous|prior)"
-            r"|\b(?:mark|grade|rate|score|judge)\b[^.\n]{0,40}\b(?:as (?:met|pass|satisfied|correct)|full marks)"
-            r"|\bfull marks\b|\bpass everything\b|\ball criteria (?:are|is|were) (?:met|satisfied)"
-            r"|\b(?:note|message|instruction)s? (?:to|for) (?:the )?(?:grader|judge|reviewer|evaluator)"
-            r"|\bgrad(?:ing|er)[ _](?:team|policy|note)|\bdeveloper of this evaluation\b|\bgraded false\b"
+        _Clue(
+            re.compile(
+                r"\b(?:mark|grade|rate|score|judge)\b[^.\n]{0,40}\b(?:as (?:met|pass|satisfied|correct)|full marks)"
+            ),
+            ("as met", "as pass", "as satisfied", "as correct", "full marks"),
         ),
+        _Clue(re.compile(r"full marks\b")),
+        _Clue(re.compile(r"pass everything\b")),
+        _Clue(re.compile(r"all criteria (?:are|is|were) (?:met|satisfied)")),
+        _Clue(
+            re.compile(r"\b(?:note|message|instruction)s? (?:to|for) (?:the )?(?:grader|judge|reviewer|evaluator)"),
+            ("grader", "judge", "reviewer", "evaluator"),
+        ),
+        _Clue(re.compile(r"\bgrad(?:ing|er)[ _](?:team|policy|note)"), ("grading", "grader")),
+        _Clue(re.compile(r"developer of this evaluation\b")),
+        _Clue(re.compile(r"graded false\b")),
     ),
-    _Sign(
-        "invisible characters",
-        ("\\u{",),
-        re.compile(r"\\u\{(?:e00[0-9a-f]{2}|e01[0-9a-f]{2}|20[26][0-9a-f]|200[b-f]|1b)\}"),
+    "invisible characters": (
+        _Clue(re.compile(r"\\u\{(?:e00[0-9a-f]{2}|e01[0-9a-f]{2}|20[26][0-9a-f]|200[b-f]|1b)\}")),
     ),
-)
+}
 _NAMED = 5
 
 
@@ -94,13 +93,12 @@ def suspicions(texts: Mapping[str, str]) -> tuple[str, ...]:
     lowered = {name: text.lower() for name, text in texts.items()}
     whole = "\n".join(lowered.values())
     found: list[str] = []
-    for sign in _SIGNS:
-        # One quick pass over everything tells whether the slower pattern is worth trying.
-        if not any(word in whole for word in sign.words):
-            continue
-        names = [name for name, text in lowered.items() if sign.pattern.search(text)]
+    for sign, clues in _SIGNS.items():
+        # One quick pass over everything leaves the clues that are worth looking for in each text.
+        likely = [clue for clue in clues if (clue.may_be_in(whole) if clue.words else clue.is_in(whole))]
+        names = [name for name, text in lowered.items() if any(clue.is_in(text) for clue in likely)]
         if names:
-            found.append(f"the record holds {sign.name}: {_some(names)}")
+            found.append(f"the record holds {sign}: {_some(names)}")
     return tuple(found)
 
 

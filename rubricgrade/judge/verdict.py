@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from rubricgrade.judge.asking import Cast
 from rubricgrade.judge.question import CANNOT_TELL, Question
 from rubricgrade.judge.view import View
-from rubricgrade.judge.voting import majority, split
+from rubricgrade.judge.voting import decided, split
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.result import Cause, Evidence, JudgeRecord, Shown, Usage, Vote
 
 _DIRECT_NOTE = "the judge was asked for the answer only: no reasoning, no evidence"
+_LOCAL_NOTE = (
+    "a model that ran in this process decided; ones of a few billion parameters show that everything works, and are no "
+    "measure of quality (a 0.5B model: right on 29 of 40 yes-or-no criteria over real trajectories, where always "
+    "giving the more frequent answer is right on 24)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """All votes on a question.
+
+    Attributes:
+        casts: In the order asked, failed ones too.
+        panel: How many of them, from the first, decide by their majority or median.
+        escalated: Why the last one decides alone instead; None if it does not.
+    """
+
+    casts: tuple[Cast, ...]
+    panel: int
+    escalated: str | None = None
+
+    @property
+    def deciding(self) -> tuple[Cast, ...]:
+        """The votes that count."""
+        return self.casts[-1:] if self.escalated else self.casts
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was done on the way to the votes: calls, and notes on them."""
+
+    usage: Usage = field(default_factory=Usage)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +61,8 @@ class Judged:
         reasoning: Of the vote that decided.
         evidence: Of the same vote.
         record: How the verdict came about.
+        blind: It is open because what could prove the answer wrong did not fit.
+        too_long: A model refused the prompt for its length.
     """
 
     verdict: str
@@ -37,38 +72,59 @@ class Judged:
     reasoning: str
     evidence: tuple[Evidence, ...]
     record: JudgeRecord
+    blind: bool = False
+    too_long: bool = False
 
 
-def opened(cause: Cause, message: str, model: str | None) -> Judged:
-    """A verdict that is open before anything was asked."""
-    record = JudgeRecord(model=model or "", prompt_version=PROMPT_VERSION)
+def opened(cause: Cause, message: str, model: str | None, spent: Spent | None = None) -> Judged:
+    """A verdict that is open before a vote was cast."""
+    spent = spent or Spent()
+    record = JudgeRecord(
+        model=model or "", prompt_version=PROMPT_VERSION, usage=spent.usage, note="; ".join(dict.fromkeys(spent.notes))
+    )
     return Judged("not_run" if cause == "no_judge" else "error", None, cause, message, "", (), record)
 
 
 def concluded(
-    question: Question, view: View, casts: Sequence[Cast], panel: int, *, model: str | None, prompt: str
+    question: Question, view: View, votes: Votes, *, model: str | None, prompt: str, spent: Spent | None = None
 ) -> Judged:
     """The verdict of a panel.
 
     Args:
         question: What was asked.
         view: What was shown.
-        casts: All votes, failed ones too.
-        panel: How many were asked; the majority is of these.
+        votes: What was answered.
         model: Who was asked.
         prompt: Hash of the prompt.
+        spent: What was done before.
     """
-    winner = majority((cast.answer for cast in casts if cast.answer is not None), panel)
-    verdict, cause, message = _outcome(question, view, casts, winner)
+    deciding = votes.deciding
+    panel = 1 if votes.escalated else votes.panel
+    winner = decided((cast.answer for cast in deciding), question.choices, panel)
+    said = next((cast for cast in deciding if cast.answer == winner), deciding[0])
+    record = _record(question, view, votes, spent or Spent(), model=model, prompt=prompt)
+    by_hand = all(cast.recorded_by is not None for cast in votes.casts)
+    blind = winner is not None and winner != CANNOT_TELL and question.blind(winner) and not by_hand
+    if blind and view.incomplete:
+        message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
+        cut = view.cut and not view.record.lacks
+        return Judged("cannot_tell", None, "judge_failed", message, said.reasoning, said.evidence, record, blind=cut)
+    verdict, cause, message = _outcome(question, deciding, winner)
     value = question.values[winner] if winner is not None and cause is None else None
-    said = next((cast for cast in casts if cast.answer == winner), casts[0])
-    record = _record(question, view, casts, model=model, prompt=prompt)
     return Judged(verdict, value, cause, message, said.reasoning, said.evidence, record)
 
 
-def _outcome(
-    question: Question, view: View, casts: Sequence[Cast], winner: str | None
-) -> tuple[str, Cause | None, str]:
+def preceded(judged: Judged, spent: Spent) -> Judged:
+    """A verdict whose record also holds what was done before it."""
+    if not (spent.notes or spent.usage.calls):
+        return judged
+    record = judged.record
+    notes = [*spent.notes, *([record.note] if record.note else [])]
+    update = {"usage": spent.usage + record.usage, "note": "; ".join(dict.fromkeys(notes))}
+    return replace(judged, record=record.model_copy(update=update))
+
+
+def _outcome(question: Question, casts: Sequence[Cast], winner: str | None) -> tuple[str, Cause | None, str]:
     if winner is None:
         failed = [cast for cast in casts if cast.answer is None]
         if not failed:
@@ -79,39 +135,42 @@ def _outcome(
         return verdict, first.cause, f"{first.message}{others}"
     if winner == CANNOT_TELL:
         return "cannot_tell", "cannot_tell", "the judge could not tell"
-    if view.incomplete and question.blind(winner):
-        message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
-        return "cannot_tell", "judge_failed", message
     return question.names[winner], None, ""
 
 
-def _record(question: Question, view: View, casts: Sequence[Cast], *, model: str | None, prompt: str) -> JudgeRecord:
+def _record(
+    question: Question, view: View, votes: Votes, spent: Spent, *, model: str | None, prompt: str
+) -> JudgeRecord:
+    casts = votes.casts
     recorded = [cast.recorded_by for cast in casts if cast.recorded_by]
     by = ", ".join(dict.fromkeys(recorded)) or None
-    notes = [note for cast in casts for note in cast.notes] + list(view.suspicions)
+    notes = [*spent.notes, *(note for cast in casts for note in cast.notes), *view.record.suspicions]
+    if votes.escalated:
+        notes.insert(0, f"{casts[-1].model or 'a stronger judge'} decided instead: {votes.escalated}")
+    if by is None and model is not None and model.startswith("local:"):
+        notes.append(_LOCAL_NOTE)
     if question.style == "direct" and by is None:
         notes.append(_DIRECT_NOTE)
-    votes = [
-        Vote(
-            answer=cast.answer or "error",
-            model=cast.model,
-            reply=cast.reply,
-            cached=cast.cached,
-            recorded_by=cast.recorded_by,
-        )
-        for cast in casts
-    ]
     return JudgeRecord(
         model=by or model or "",
-        prompt=prompt,
+        prompt=next((cast.prompt for cast in casts if cast.prompt), prompt),
         prompt_version=PROMPT_VERSION,
-        votes=tuple(votes),
+        votes=tuple(
+            Vote(
+                answer=cast.answer or "error",
+                model=cast.model,
+                reply=cast.reply,
+                cached=cast.cached,
+                recorded_by=cast.recorded_by,
+            )
+            for cast in casts
+        ),
         shown=Shown(
             parts={**view.parts, **question.parts},
             left_out=view.left_out,
             characters=len(view.text) + len(question.text),
         ),
-        usage=sum((cast.usage for cast in casts), Usage()),
+        usage=sum((cast.usage for cast in casts), spent.usage),
         recorded_by=by,
         note="; ".join(dict.fromkeys(notes)),
     )

@@ -1,57 +1,33 @@
-"""The record as a judge sees it: rendered once for all criteria that see the same, fenced, and what is not in it.
+"""A record as a judge sees it: all of it or what fits, fenced, and what is not in it.
 
 Every line of text that is not ours begins with a bar; the fence carries a code that depends on everything inside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from rubricgrade import digest
-from rubricgrade.evidence import Document, Place, Sources, one_line, select, visible
+from rubricgrade.evidence import Document, Place, Sources
 from rubricgrade.evidence.places import final_step, first_user_step, separate_task
 from rubricgrade.judge import wording
 from rubricgrade.judge.fitting import fit
-from rubricgrade.judge.suspicion import suspicions
-from rubricgrade.rubric import Judge
+from rubricgrade.judge.pictures import Picture, content
+from rubricgrade.judge.record import FileSection, Record, Sight, margined
 from rubricgrade.rubric.judge import DEFAULT_SEES
-from rubricgrade.trajectory import Image, Trajectory
+from rubricgrade.trajectory import Image, Step, Trajectory
 
-MARGIN = "| "
-_FileSection = Literal["artifacts", "world"]
-_TITLES = {"artifacts": "FILES THAT THE AGENT LEFT", "world": "FILES THAT TOOLS KEPT"}
+Strategy = Literal["whole", "trimmed", "retrieved", "mapped"]
+"""How a record was fitted: not at all, by cutting tool results, by choosing parts, by reading all of it in pieces."""
+
+_TITLES: Mapping[FileSection, str] = {
+    "artifacts": "FILES THAT THE AGENT LEFT",
+    "world": "FILES THAT TOOLS KEPT",
+}
 _NO_PICTURES = "pictures of documents: their text is shown"
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What criteria must have in common to share a view.
-
-    Attributes:
-        sees: Parts of the trajectory, sorted.
-        artifacts: Globs of workspace files.
-        world: Globs of files that tools keep.
-        render: How documents are to be shown.
-        chosen: Whether the author named the parts; what he asked for and nobody has is then missing, not just absent.
-    """
-
-    sees: tuple[str, ...]
-    artifacts: tuple[str, ...] = ()
-    world: tuple[str, ...] = ()
-    render: str = "text"
-    chosen: bool = False
-
-    @property
-    def identity(self) -> list[object]:
-        """Its part of a question's identity."""
-        return [self.sees, self.artifacts, self.world, self.render]
-
-    def globs(self, section: _FileSection) -> tuple[str, ...]:
-        """Which files a section shows."""
-        return self.artifacts if section == "artifacts" else self.world
 
 
 @dataclass(frozen=True)
@@ -63,180 +39,215 @@ class View:
         sources: What can be quoted from it.
         parts: Characters by section.
         left_out: What is not shown, in words.
-        incomplete: Something that a verdict could need is missing for reasons of ours, so that absence proves nothing.
-        suspicions: Signs of talk to the grader.
-        documents: Path and digest of each document, for the question's identity.
-        sight: What was asked to be shown.
-        trajectory: Hash of the trajectory.
+        cut: A part that a verdict could need was left out to make it fit.
+        strategy: How it was made to fit.
+        record: What it was made from.
+        pictures: Shown behind the text.
     """
 
     text: str
     sources: Sources
     parts: dict[str, int]
     left_out: tuple[str, ...]
-    incomplete: bool
-    suspicions: tuple[str, ...]
-    documents: tuple[tuple[str, str], ...]
-    sight: Sight
-    trajectory: str
+    cut: bool
+    strategy: Strategy
+    record: Record
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether something is missing for reasons of ours, so that absence proves nothing."""
+        return self.cut or bool(self.record.lacks)
 
     @cached_property
-    def hash(self) -> str:
+    def text_hash(self) -> str:
         """``sha256:...`` of the text."""
         return digest.of_bytes(self.text.encode())
 
+    @cached_property
+    def hash(self) -> str:
+        """``sha256:...`` of the text and the pictures."""
+        if not self.pictures:
+            return self.text_hash
+        return digest.of_value([self.text_hash, *(digest.of_bytes(each.image.data.encode()) for each in self.pictures)])
 
-def sight_of(settings: Judge, trajectory: Trajectory) -> Sight:
-    """What a criterion sees. Without `artifacts` of its own: those that the task declares, if a workspace was kept."""
-    declared = trajectory.artifacts if trajectory.workspace is not None else ()
-    return Sight(
-        sees=tuple(sorted(settings.sees or DEFAULT_SEES)),
-        artifacts=declared if settings.artifacts is None else settings.artifacts,
-        world=settings.world or (),
-        render=settings.render or "text",
-        chosen=settings.sees is not None,
-    )
+    @property
+    def content(self) -> str | list[dict[str, Any]]:
+        """The message: the text, and the pictures if there are any."""
+        return content(self.text, self.pictures)
 
 
 def make_view(trajectory: Trajectory, sight: Sight, documents: Sequence[Document], room: int) -> View:
-    """Render the record.
+    """Render a record; long tool results are cut to fit.
 
     Args:
         trajectory: What is judged.
         sight: What is shown of it.
         documents: Text of the files that the sight's globs match.
-        room: Characters that the view may take; long tool results are cut to fit.
+        room: Characters that the view may take.
 
     Raises:
         JudgeError: It does not fit.
     """
-    chosen = select(trajectory, documents, sight.sees)
-    bodies = {place.name: margined(place.text) for place in chosen}
-    places = fit(chosen, [len(bodies[place.name]) + len(place.name) for place in chosen], room)
-    rendered = {
-        "task": "\n".join(_task(trajectory, sight, places, bodies)),
-        "log": "\n".join(_log(trajectory, places, bodies)),
-        "artifacts": "\n".join(_files("artifacts", trajectory, sight, places, bodies)),
-        "world": "\n".join(_files("world", trajectory, sight, places, bodies)),
+    return fitted(Record(trajectory, sight, tuple(documents)), room)
+
+
+def fitted(record: Record, room: int) -> View:
+    """The whole record, or with its long tool results cut to fit. Raises `JudgeError` if that is not enough."""
+    places = fit(record.places, [record.size(place) for place in record.places], room)
+    cut = any(place.hidden for place in places)
+    return render(record, places, "trimmed" if cut else "whole", cut=cut)
+
+
+def render(
+    record: Record, places: Sequence[Place], strategy: Strategy, *, cut: bool, about: Sequence[str] = ()
+) -> View:
+    """Render some of a record's parts.
+
+    Args:
+        record: What they are of.
+        places: The parts, in order; each may have hidden pieces.
+        strategy: How they were chosen.
+        cut: Whether what is missing could have been needed.
+        about: Notes on the choice, for the list of what was left out.
+    """
+    shown = {place.name: place for place in places}
+    sections = {
+        "task": "\n".join(_task(record, shown)),
+        "log": "\n".join(_log(record, shown)),
+        "artifacts": "\n".join(_files("artifacts", record, shown)),
+        "world": "\n".join(_files("world", record, shown)),
     }
-    body = "\n\n".join(rendered.values())
-    lacks = tuple(_lacks(trajectory, sight, documents))
-    cuts = tuple(_cut_words(place) for place in places if place.hidden is not None)
+    gaps = tuple(_gap_words(gap) for gap in _gaps(record.places, shown))
+    cuts = tuple(_cut_words(place) for place in places if place.hidden)
     return View(
-        text=_fenced(body, trajectory.hash),
+        text=fenced("\n\n".join(sections.values()), record.trajectory.hash, wording.RECORD),
         sources=Sources(places),
-        parts={name: len(text) for name, text in rendered.items()},
-        left_out=(*cuts, *lacks, *_by_choice(trajectory, sight)),
-        incomplete=bool(cuts or lacks),
-        suspicions=suspicions({each.name: f"{each.where}\n{bodies[each.name]}" for each in places if _suspect(each)}),
-        documents=tuple((one_line(each.path), each.digest or _hash(each.text)) for each in documents),
-        sight=sight,
-        trajectory=trajectory.hash,
+        parts={name: len(text) for name, text in sections.items()},
+        left_out=(*about, *gaps, *cuts, *record.lacks, *_by_choice(record.trajectory, record.sight)),
+        cut=cut,
+        strategy=strategy,
+        record=record,
+        pictures=tuple(each for each in record.pictures if each.where in shown),
     )
 
 
-def margined(text: str) -> str:
-    """Text of others, made visible, each line behind a bar."""
-    return MARGIN + visible(text).replace("\n", f"\n{MARGIN}")
-
-
-def _hash(text: str) -> str:
-    return digest.of_bytes(text.encode(errors="surrogatepass"))
-
-
-def _fenced(body: str, identity: str) -> str:
+def fenced(body: str, identity: str, head: str) -> str:
+    """A text between two lines with a code that nothing inside it can know; `head` introduces it."""
     number = 0
-    nonce = _hash(f"{identity} {body}")[-16:]
+    nonce = _nonce(f"{identity} {body}")
     while nonce in body:
         number += 1
-        nonce = _hash(f"{identity} {number} {body}")[-16:]
+        nonce = _nonce(f"{identity} {number} {body}")
     begin, end = wording.BEGIN.format(nonce=nonce), wording.END.format(nonce=nonce)
-    return f"{wording.RECORD.format(nonce=nonce)}\n\n{begin}\n{body}\n{end}"
+    return f"{head.format(nonce=nonce)}\n\n{begin}\n{body}\n{end}"
 
 
-def _task(trajectory: Trajectory, sight: Sight, places: Sequence[Place], bodies: dict[str, str]) -> Iterator[str]:
+def _nonce(text: str) -> str:
+    return digest.of_bytes(text.encode(errors="surrogatepass"))[-16:]
+
+
+def _task(record: Record, shown: Mapping[str, Place]) -> Iterator[str]:
     yield "TASK"
-    first = first_user_step(trajectory)
-    if "task" not in sight.sees:
+    first = first_user_step(record.trajectory)
+    if "task" not in record.sight.sees:
         yield "not shown"
-    elif separate_task(trajectory) is not None:
-        yield from (_entry(place, bodies) for place in places if place.section == "task")
+    elif separate_task(record.trajectory) is not None:
+        yield from _entries(record, "task", shown)
     else:
         yield "none" if first is None else f"see [{first}].text"
 
 
-def _log(trajectory: Trajectory, places: Sequence[Place], bodies: dict[str, str]) -> Iterator[str]:
-    yield f"LOG OF {len(trajectory.steps)} STEPS, numbered from 0"
-    log = [place for place in places if place.section == "log"]
-    yield from (_entry(place, bodies) for place in log)
-    if not log:
+def _log(record: Record, shown: Mapping[str, Place]) -> Iterator[str]:
+    yield f"LOG OF {len(record.trajectory.steps)} STEPS, numbered from 0"
+    entries = list(_entries(record, "log", shown))
+    yield from entries
+    if not entries:
         yield "none of it is shown"
-    final = final_step(trajectory)
+    final = final_step(record.trajectory)
     if final is None:
         yield "FINAL MESSAGE: none, the episode did not end with a message of the agent"
-    elif any(place.where == f"[{final}].text" for place in log):
+    elif f"[{final}].text" in shown:
         yield f"FINAL MESSAGE: [{final}].text"
 
 
-def _files(
-    section: _FileSection, trajectory: Trajectory, sight: Sight, places: Sequence[Place], bodies: dict[str, str]
-) -> Iterator[str]:
+def _files(section: FileSection, record: Record, shown: Mapping[str, Place]) -> Iterator[str]:
     yield _TITLES[section]
-    globs = sight.globs(section)
-    shown = [place for place in places if place.section == section]
+    globs = record.sight.globs(section)
     if not globs:
         yield "not shown"
-    elif missing := _missing(trajectory, section):
+    elif missing := record.missing(section):
         yield f"not available: {missing}"
-    elif not shown:
+    elif not any(place.section == section for place in record.places):
         yield f"none: no file matches {', '.join(globs)}"
-    for place in shown:
-        yield f"[{place.name}].path\n{margined(place.where)}"
+    yield from _entries(record, section, shown)
+
+
+def _entries(record: Record, section: str, shown: Mapping[str, Place]) -> Iterator[str]:
+    """The parts of a section; a run of parts that are not shown is one line."""
+    gap: list[Place] = []
+    for place in (place for place in record.places if place.section == section):
+        if place.name not in shown:
+            gap.append(place)
+            continue
+        if gap:
+            yield f"(NOT SHOWN: {_gap_words(gap)})"
+            gap = []
+        yield _entry(shown[place.name], record)
+    if gap:
+        yield f"(NOT SHOWN: {_gap_words(gap)})"
+
+
+def _entry(place: Place, record: Record) -> str:
+    if place.section in ("artifacts", "world"):
+        lines = [f"[{place.name}].path\n{margined(place.where)}"]
         if place.note:
-            yield f"[{place.name}].note\n{margined(place.note)}"
-        yield f"[{place.name}].text\n{bodies[place.name]}" if place.text else f"[{place.name}].text: none"
-
-
-def _entry(place: Place, bodies: dict[str, str]) -> str:
+            lines.append(f"[{place.name}].note\n{margined(place.note)}")
+        heading = f"[{place.name}].text"
+        lines.append(f"{heading}\n{_body(place, record)}" if place.text else f"{heading}: none")
+        return "\n".join(lines)
     heading = place.name if place.name.startswith("[") else f"[{place.name}]"
     if place.about:
         heading += f" ({place.about})"
-    if not place.text:
-        return f"{heading}: empty"
-    if place.hidden is None:
-        return f"{heading}\n{bodies[place.name]}"
-    start, end = place.hidden
-    head, tail = margined(place.text[:start]), margined(place.text[end:])
-    return f"{heading}\n{head}\n(CUT HERE: {_cut_words(place)})\n{tail}"
+    return f"{heading}\n{_body(place, record)}" if place.text else f"{heading}: empty"
 
 
-def _suspect(place: Place) -> bool:
-    """Whether the agent could have written it."""
-    return place.section != "task" and place.about not in ("system", "user")
+def _body(place: Place, record: Record) -> str:
+    if not place.hidden:
+        return record.bodies[place.name]
+    lines: list[str] = []
+    done = 0
+    for start, end in place.hidden:
+        if start > done:
+            lines.append(margined(place.text[done:start]))
+        lines.append(f"(CUT HERE: {end - start:,} of the {len(place.text):,} characters of {place.name})")
+        done = end
+    if done < len(place.text):
+        lines.append(margined(place.text[done:]))
+    return "\n".join(lines)
 
 
 def _cut_words(place: Place) -> str:
-    start, end = place.hidden or (0, 0)
-    return f"{end - start:,} of the {len(place.text):,} characters of {place.name} are not shown"
+    return f"{place.missing:,} of the {len(place.text):,} characters of {place.name} are not shown"
 
 
-def _missing(trajectory: Trajectory, section: _FileSection) -> str:
-    if section == "artifacts":
-        return "" if trajectory.workspace is not None else "the workspace was not kept"
-    return "" if trajectory.world is not None else "no state of tools was kept"
+def _gaps(places: Sequence[Place], shown: Mapping[str, Place]) -> Iterator[list[Place]]:
+    gap: list[Place] = []
+    for place in places:
+        if place.name not in shown:
+            gap.append(place)
+        elif gap:
+            yield gap
+            gap = []
+    if gap:
+        yield gap
 
 
-def _lacks(trajectory: Trajectory, sight: Sight, documents: Sequence[Document]) -> Iterator[str]:
-    """What was asked for and is not there, for reasons of ours."""
-    sections: tuple[_FileSection, ...] = ("artifacts", "world")
-    for section in sections:
-        if sight.globs(section) and (missing := _missing(trajectory, section)):
-            yield f"{section}: {missing}"
-    for number, document in enumerate(documents, 1):
-        if not document.complete:
-            yield f"a part of file_{number}"
-    if sight.chosen and "diff" in sight.sees:
-        yield "diff: not recorded with this trajectory"
+def _gap_words(gap: Sequence[Place]) -> str:
+    characters = sum(len(place.text) for place in gap)
+    if len(gap) == 1:
+        return f"{gap[0].name}, {characters:,} characters"
+    return f"{gap[0].name} to {gap[-1].name}, {len(gap)} parts, {characters:,} characters"
 
 
 def _by_choice(trajectory: Trajectory, sight: Sight) -> Iterator[str]:
@@ -244,10 +255,12 @@ def _by_choice(trajectory: Trajectory, sight: Sight) -> Iterator[str]:
     if "reasoning" in hidden and not any(step.reasoning for step in trajectory.steps):
         hidden.remove("reasoning")
     yield from (f"{part}: not among what this criterion sees" for part in hidden)
-    pictures = [
-        f"[{index}]" for index, step in enumerate(trajectory.steps) if any(isinstance(p, Image) for p in step.content)
-    ]
-    if pictures:
-        yield f"pictures of {', '.join(pictures)}: named, not shown"
-    if sight.render != "text":
+    if sight.render == "text":
+        if pictures := [f"[{index}]" for index, step in enumerate(trajectory.steps) if _has_picture(step)]:
+            yield f"pictures of {', '.join(pictures)}: named, not shown"
+    elif sight.artifacts or sight.world:
         yield _NO_PICTURES
+
+
+def _has_picture(step: Step) -> bool:
+    return any(isinstance(part, Image) for part in step.content)

@@ -1,23 +1,36 @@
-"""Several answers into one: the majority of the panel, or none."""
+"""Several answers into one: the median of the panel, if it holds whatever the missing votes would have been.
+
+For yes and no that is the answer of more than half of the panel. Who came first, or is listed first, decides nothing.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from rubricgrade.judge.question import CANNOT_TELL
 
 
-def majority(answers: Iterable[str], panel: int) -> str | None:
-    """The answer that more than half of the panel gave.
+def decided(answers: Iterable[str | None], choices: Sequence[str], panel: int) -> str | None:
+    """What a panel decides.
 
     Args:
-        answers: Of those who answered; a failed vote is not among them, and counts for nobody.
-        panel: How many were asked.
+        answers: Choices, ``cannot_tell``, and None for a failed vote.
+        choices: In order, lowest first.
+        panel: How many were asked; who gave no answer is missing, like who could not tell.
 
     Returns:
-        The answer; None for a tie, or when too few answered.
+        A choice; ``cannot_tell`` if more than half say so; None for a tie, or where the missing votes could decide.
     """
-    ranked = Counter(answers).most_common(1)
-    return ranked[0][0] if ranked and 2 * ranked[0][1] > panel else None
+    given = list(answers)
+    if 2 * given.count(CANNOT_TELL) > panel:
+        return CANNOT_TELL
+    ranks = sorted(choices.index(answer) for answer in given if answer is not None and answer != CANNOT_TELL)
+    missing = panel - len(ranks)
+    lowest = [0] * missing + ranks
+    highest = ranks + [len(choices) - 1] * missing
+    middles = {votes[middle] for votes in (lowest, highest) for middle in ((panel - 1) // 2, panel // 2)}
+    return choices[middles.pop()] if len(middles) == 1 else None
 
 
 def split(answers: Iterable[str]) -> str:

@@ -29,6 +29,9 @@ class Summary(BaseModel):
         counted: How many the mean is over.
         cost: US dollars of all judge calls; None when any of it is unknown.
         calls: Judge calls that were made, retries and failures included.
+        input_tokens: Of all prompts.
+        cached_tokens: How many of these were read from a provider's cache.
+        output_tokens: Of all replies.
         min_score: The bar that was asked for.
         reached: Whether the mean reaches the bar; None without a bar or while something is ungraded.
         exit_code: See `Exit`.
@@ -47,6 +50,9 @@ class Summary(BaseModel):
     counted: int
     cost: float | None
     calls: int
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
     min_score: float | None = None
     reached: bool | None = None
     exit_code: int
@@ -80,6 +86,9 @@ def summarise(grades: Sequence[Grade], *, min_score: float | None = None, of: in
         counted=len(scores),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         calls=sum(grade.usage.calls for grade in grades),
+        input_tokens=sum(grade.usage.input_tokens for grade in grades),
+        cached_tokens=sum(grade.usage.cached_tokens for grade in grades),
+        output_tokens=sum(grade.usage.output_tokens for grade in grades),
         min_score=min_score,
         reached=code is Exit.DONE if min_score is not None and code in (Exit.DONE, Exit.BELOW) else None,
         exit_code=int(code),

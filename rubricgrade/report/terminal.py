@@ -64,8 +64,15 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
         yield Text("ungraded because: " + ", ".join(f"{cause} {n}" for cause, n in summary.causes.items()))
     if summary.mean is not None:
         yield Text(f"mean score {number(summary.mean)} over {summary.counted} graded or gated")
-    yield Text(f"judge: {count(summary.calls, 'call')}, cost {money(summary.cost)}")
+    yield Text(f"judge: {count(summary.calls, 'call')}, {_tokens(summary)}cost {money(summary.cost)}")
     yield Text(summary.verdict, "green" if summary.exit_code == 0 else "red")
+
+
+def _tokens(summary: Summary) -> str:
+    if not summary.input_tokens:
+        return ""
+    cached = summary.cached_tokens / summary.input_tokens
+    return f"{summary.input_tokens:,} tokens in ({cached:.0%} cached), {summary.output_tokens:,} out, "
 
 
 def render(grade: Grade) -> Iterator[Line]:

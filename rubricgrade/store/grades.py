@@ -44,7 +44,8 @@ def _write(data: bytes, place: int, stem: str) -> str:
     with os.fdopen(os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o644, dir_fd=place), "w+b") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        # Data and size are all that matters of a file that gets its name afterwards, and cost a fifth of a whole sync.
+        os.fdatasync(file.fileno())
         number = max((_number(name, stem) for name in os.listdir(place)), default=0)
         while True:
             number += 1

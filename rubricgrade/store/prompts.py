@@ -3,91 +3,69 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
+import sqlite3
 import zlib
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping
 
 from rubricgrade import digest
 from rubricgrade.errors import StoreError
 
+TABLES = """
+CREATE TABLE IF NOT EXISTS prompts (hash TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, packed BLOB NOT NULL) WITHOUT ROWID;
+"""
 
-class Prompts:
-    """The prompts that belong to a verdict cache, in a folder beside its file. Safe with several processes.
+Prompt = Mapping[str, str]
+"""The texts of a prompt's messages in order, each by its own hash."""
+
+
+def keep_prompts(connection: sqlite3.Connection, prompts: Mapping[str, Prompt], kept: Collection[str]) -> set[str]:
+    """Keep prompts by hash; a prompt or text that is there already stays.
 
     Args:
-        cache: The cache's file.
+        connection: In a transaction.
+        prompts: By hash.
+        kept: Hashes of texts that are there already.
+
+    Returns:
+        The hashes of all other texts: they are there once the transaction is done.
+
+    Raises:
+        sqlite3.Error: The file can't be written.
     """
+    texts = {name: text for prompt in prompts.values() for name, text in prompt.items() if name not in kept}
+    connection.executemany(
+        "INSERT OR IGNORE INTO texts VALUES (?, ?)",
+        [(name, zlib.compress(text.encode(), 1)) for name, text in texts.items()],
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO prompts VALUES (?, ?)",
+        [(name, json.dumps(list(prompt))) for name, prompt in prompts.items()],
+    )
+    return set(texts)
 
-    def __init__(self, cache: Path) -> None:
-        self.folder = cache.with_suffix(".prompts")
 
-    def keep(self, prompt: str, texts: Sequence[str]) -> None:
-        """Keep a prompt; one that is there already stays.
+def find_prompt(connection: sqlite3.Connection, name: str) -> tuple[str, ...] | None:
+    """The texts of a prompt; None if it is not here.
 
-        Args:
-            prompt: Its hash, as in `JudgeRecord.prompt`.
-            texts: Its messages, in order.
+    Raises:
+        StoreError: It is damaged.
+        sqlite3.Error: The file is.
+    """
+    row = connection.execute("SELECT texts FROM prompts WHERE hash = ?", (name,)).fetchone()
+    if row is None:
+        return None
+    try:
+        return tuple(_text(connection, part) for part in json.loads(row[0]))
+    except (ValueError, TypeError, zlib.error) as error:
+        raise StoreError(f"the prompt {name} in the verdict cache is damaged: {error}") from error
 
-        Raises:
-            StoreError: It can't be written.
-        """
-        if self._place(prompt).exists():
-            return
-        parts = [digest.of_bytes(text.encode()) for text in texts]
-        try:
-            for part, text in zip(parts, texts, strict=True):
-                if not self._place(part).exists():
-                    self._write(part, zlib.compress(text.encode()))
-            # Last, so that whoever finds a prompt finds all of it.
-            self._write(prompt, json.dumps(parts).encode())
-        except OSError as error:
-            raise StoreError(f"can't keep a prompt in {self.folder}: {error.strerror or error}") from error
 
-    def find(self, prompt: str) -> tuple[str, ...] | None:
-        """The messages of a prompt; None if it is not here.
-
-        Raises:
-            StoreError: It can't be read, or is damaged.
-        """
-        try:
-            parts = json.loads(self._place(prompt).read_bytes())
-            texts = [zlib.decompress(self._place(part).read_bytes()) for part in parts]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, zlib.error) as error:
-            raise StoreError(f"can't read the prompt {prompt} in {self.folder}: {error}") from error
-        if [digest.of_bytes(text) for text in texts] != parts:
-            raise StoreError(f"the prompt {prompt} in {self.folder} is damaged")
-        return tuple(text.decode() for text in texts)
-
-    def clear(self) -> None:
-        """Forget every prompt.
-
-        Raises:
-            StoreError: The folder can't be removed.
-        """
-        try:
-            if self.folder.exists():
-                shutil.rmtree(self.folder)
-        except OSError as error:
-            raise StoreError(f"can't remove {self.folder}: {error.strerror or error}") from error
-
-    def _place(self, name: str) -> Path:
-        # A hash of ours, or (from a grade file that somebody else wrote) anything: then it names nothing.
-        safe = digest.of_bytes(name.encode())[-64:]
-        return self.folder / safe[:2] / safe[2:]
-
-    def _write(self, name: str, data: bytes) -> None:
-        place = self._place(name)
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, part = tempfile.mkstemp(dir=place.parent, prefix=".")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(part).replace(place)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+def _text(connection: sqlite3.Connection, name: str) -> str:
+    row = connection.execute("SELECT packed FROM texts WHERE hash = ?", (name,)).fetchone()
+    if row is None:
+        raise ValueError("a text of it is missing")
+    data = zlib.decompress(row[0])
+    if digest.of_bytes(data) != name:
+        raise ValueError("a text of it was changed")
+    return data.decode()

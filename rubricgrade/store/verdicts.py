@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-import threading
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.store.database import Database
+from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
 
 SCHEMA = "rubricgrade.verdict/1"
-_WAIT = 30.0  # seconds for another process's write
-_TABLE = """
+_REMEMBERED = 10_000  # hashes of texts that need not be written again
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY, question TEXT NOT NULL, model TEXT NOT NULL, vote INTEGER NOT NULL, line TEXT NOT NULL
-) WITHOUT ROWID
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+{TABLES}
 """
 
 
@@ -58,6 +58,8 @@ class Verdict(_Line):
         recorded_by: ``hand: NAME`` or a model.
         recorded_at: ISO 8601.
         key: The cache's key, if it comes from one.
+        prompt: Hash of the prompt that was sent, where several questions shared one.
+        served: The model that answered, as its provider names it.
         vote: Which of several votes it was, from 0.
         reply: The model's reply as it came.
     """
@@ -75,6 +77,8 @@ class Verdict(_Line):
     recorded_by: str = ""
     recorded_at: str = ""
     key: str | None = None
+    prompt: str = ""
+    served: str = ""
     vote: int = 0
     reply: str = ""
 
@@ -123,14 +127,12 @@ def default_cache() -> Path:
 
 
 class VerdictCache:
-    """Verdicts by key. Safe with several threads and processes; opened on first use, and again after a fork."""
+    """Verdicts by key, what their prompts were, and replies on the way to them. Safe with threads and processes."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path if path is not None else default_cache()
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._database: sqlite3.Connection | None = None
-        self._inherited: list[sqlite3.Connection | None] = []
+        self._database = Database(self.path, _TABLES, "verdict cache")
+        self._texts: set[str] = set()
 
     @classmethod
     def of(cls, cache: Path | Literal[False] | None) -> Self | None:
@@ -143,8 +145,8 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read, or holds something else.
         """
-        with self._open() as database:
-            row = database.execute("SELECT line FROM verdicts WHERE key = ?", (key,)).fetchone()
+        with self._database.transaction() as connection:
+            row = connection.execute("SELECT line FROM verdicts WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._verdict(row[0])
 
     def put(self, verdict: Verdict) -> None:
@@ -153,10 +155,51 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be written.
         """
-        self._put([verdict])
+        self.keep([verdict])
+
+    def keep(self, verdicts: Iterable[Verdict], prompts: Mapping[str, Prompt] | None = None) -> None:
+        """Keep verdicts, as `put` does, and prompts by hash, all in one transaction.
+
+        Raises:
+            StoreError: The file can't be written; nothing was.
+        """
+        rows = [(each.key, each.question, each.recorded_by, each.vote, each.model_dump_json()) for each in verdicts]
+        with self._database.transaction() as connection:
+            connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
+            texts = keep_prompts(connection, prompts or {}, self._texts) if prompts else set[str]()
+        # Only now: what was not written must be written the next time.
+        self._texts = texts if len(self._texts) > _REMEMBERED else self._texts | texts
+
+    def prompt(self, name: str) -> tuple[str, ...] | None:
+        """The messages of a prompt by its hash, as in `JudgeRecord.prompt`; None if it is not here.
+
+        Raises:
+            StoreError: The file can't be read, or the prompt is damaged.
+        """
+        with self._database.transaction() as connection:
+            return find_prompt(connection, name)
+
+    def reply(self, key: str) -> str | None:
+        """A reply that led to a verdict without being one, such as the choice of what to show; None if there is none.
+
+        Raises:
+            StoreError: The file can't be read.
+        """
+        with self._database.transaction() as connection:
+            row = connection.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def keep_reply(self, key: str, text: str) -> None:
+        """Keep such a reply; one that is there already stays.
+
+        Raises:
+            StoreError: The file can't be written.
+        """
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text))
 
     def export(self, path: Path) -> int:
-        """Write everything to a JSONL file, in a fixed order; each line is a recorded verdict too.
+        """Write all verdicts to a JSONL file, in a fixed order; each line is a recorded verdict too.
 
         Returns:
             How many.
@@ -164,8 +207,8 @@ class VerdictCache:
         Raises:
             StoreError: A file can't be read or written.
         """
-        with self._open() as database:
-            rows = database.execute("SELECT line FROM verdicts ORDER BY question, model, vote, key").fetchall()
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT line FROM verdicts ORDER BY question, model, vote, key").fetchall()
         write_verdicts(path, [self._verdict(row[0]) for row in rows])
         return len(rows)
 
@@ -180,7 +223,7 @@ class VerdictCache:
             StoreError: The cache can't be written.
         """
         keyed = [verdict for verdict in read_verdicts(path) if verdict.key and verdict.answer]
-        self._put(keyed)
+        self.keep(keyed)
         return len(keyed)
 
     def info(self) -> CacheInfo:
@@ -189,13 +232,13 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read.
         """
-        with self._open() as database:
-            rows = database.execute("SELECT model, count(*) FROM verdicts GROUP BY model ORDER BY model").fetchall()
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT model, count(*) FROM verdicts GROUP BY model ORDER BY model").fetchall()
         models = {str(model): int(count) for model, count in rows}
         return CacheInfo(self.path, sum(models.values()), self.path.stat().st_size, models)
 
     def clear(self) -> int:
-        """Forget everything.
+        """Forget everything, prompts and replies too.
 
         Returns:
             How many verdicts there were.
@@ -203,65 +246,21 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be written.
         """
-        with self._open() as database:
-            return database.execute("DELETE FROM verdicts").rowcount
+        with self._database.transaction() as connection:
+            self._texts = set()
+            for table in ("prompts", "texts", "replies"):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
+            return connection.execute("DELETE FROM verdicts").rowcount
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed."""
-        self._after_fork()
-        with self._lock:
-            if self._database is not None:
-                self._database.close()
-            self._database = None
+        self._database.close()
 
     def _verdict(self, line: str) -> Verdict:
         try:
             return Verdict.model_validate_json(line)
         except ValidationError as error:
             raise StoreError(f"verdict cache {self.path}: an entry is no verdict") from error
-
-    def _put(self, verdicts: Iterable[Verdict]) -> None:
-        rows = [(each.key, each.question, each.recorded_by, each.vote, each.model_dump_json()) for each in verdicts]
-        with self._open() as database:
-            database.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
-
-    @contextmanager
-    def _open(self) -> Generator[sqlite3.Connection]:
-        self._after_fork()
-        with self._lock:
-            try:
-                if self._database is None:
-                    self._database = self._connect()
-                with self._database:
-                    yield self._database
-            except (sqlite3.Error, OSError) as error:
-                raise StoreError(f"verdict cache {self.path}: {error}") from error
-
-    def _after_fork(self) -> None:
-        """In a new process: a lock that nobody holds, and a connection of its own. The parent's must not be closed."""
-        if self._process != os.getpid():
-            self._inherited.append(self._database)
-            self._process, self._lock, self._database = os.getpid(), threading.Lock(), None
-
-    def _connect(self) -> sqlite3.Connection:
-        if not self.path.exists():
-            self._create()
-        database = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
-        database.execute("PRAGMA synchronous=NORMAL")
-        database.execute(_TABLE)
-        return database
-
-    def _create(self) -> None:
-        """Make the file whole under another name: SQLite does not wait while a file is turned to WAL by somebody."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with TemporaryDirectory(dir=self.path.parent, prefix=".new-") as folder:
-            part = Path(folder) / self.path.name
-            database = sqlite3.connect(part)
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute(_TABLE)
-            database.close()
-            with suppress(FileExistsError):
-                self.path.hardlink_to(part)
 
 
 def read_verdicts(path: Path) -> tuple[Verdict, ...]:

@@ -8,7 +8,7 @@ from rubricgrade.errors import JudgeError
 from rubricgrade.evidence import Document
 from rubricgrade.judge.options import Style
 from rubricgrade.judge.question import Question, make_question
-from rubricgrade.judge.view import make_view, sight_of
+from rubricgrade.judge.record import Record, sight_of
 from rubricgrade.rubric import Judge, Rubric
 from rubricgrade.trajectory import Trajectory
 from tests.judge.scripted import EPISODE, rubric, step, trajectory
@@ -31,8 +31,8 @@ def question(
     episode = episode or trajectory()
     criterion = judged.tops[0]
     settings = (criterion.judge or Judge()).over(judged.judge)
-    view = make_view(episode, sight_of(settings, episode), documents, 100_000)
-    return make_question(judged, criterion, settings, view, item=item, style=style)
+    record = Record(episode, sight_of(settings, episode), documents)
+    return make_question(judged, criterion, settings, record, item=item, style=style)
 
 
 def judged(**settings: Any) -> Rubric:

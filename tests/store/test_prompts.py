@@ -1,48 +1,66 @@
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rubricgrade import digest
 from rubricgrade.errors import StoreError
-from rubricgrade.store.prompts import Prompts
+from rubricgrade.store.verdicts import VerdictCache
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4))
+def prompt(*texts: str) -> dict[str, str]:
+    return {digest.of_bytes(text.encode()): text for text in texts}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4, unique=True))
 def test_what_is_kept_is_found_word_for_word(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    prompts = Prompts(tmp_path_factory.mktemp("store") / "verdicts.sqlite")
-    prompts.keep("sha256:1", texts)
-    assert prompts.find("sha256:1") == tuple(texts)
-    assert prompts.find("sha256:2") is None
+    cache = VerdictCache(tmp_path_factory.mktemp("store") / "verdicts.sqlite")
+    cache.keep([], {"sha256:1": prompt(*texts)})
+    assert cache.prompt("sha256:1") == tuple(texts)
+    assert cache.prompt("sha256:2") is None
 
 
 def test_a_text_that_prompts_share_is_kept_once_and_small(tmp_path: Path) -> None:
-    prompts, record = Prompts(tmp_path / "verdicts.sqlite"), "the same long record " * 10_000
-    for number in range(10):
-        prompts.keep(f"sha256:{number}", (record, f"question {number}"))
-    files = [path for path in prompts.folder.rglob("*") if path.is_file()]
-    assert len(files) == 1 + 10 + 10
-    assert sum(path.stat().st_size for path in files) < len(record) / 10
-    assert prompts.find("sha256:7") == (record, "question 7")
+    cache, record = VerdictCache(tmp_path / "verdicts.sqlite"), "the same long record " * 10_000
+    cache.keep([], {f"sha256:{number}": prompt(record, f"question {number}") for number in range(5)})
+    cache.keep([], {f"sha256:{number}": prompt(record, f"question {number}") for number in range(4, 10)})
+    assert cache.prompt("sha256:7") == (record, "question 7")
+    cache.close()
+    assert cache.path.stat().st_size < len(record) / 2
 
 
-def test_a_name_from_elsewhere_leads_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text('["x"]')
-    assert Prompts(tmp_path / "verdicts.sqlite").find("../secret") is None
-    assert Prompts(tmp_path / "verdicts.sqlite").find("") is None
-
-
-def test_damage_and_a_full_disk_are_store_errors(tmp_path: Path) -> None:
-    prompts = Prompts(tmp_path / "verdicts.sqlite")
-    prompts.keep("sha256:1", ("text",))
-    for path in prompts.folder.rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"{}")
+@pytest.mark.parametrize(
+    "change", ["UPDATE texts SET packed = x'00'", "DELETE FROM texts", "UPDATE prompts SET texts = '{'"]
+)
+def test_damage_is_a_store_error(change: str, tmp_path: Path) -> None:
+    cache = VerdictCache(tmp_path / "verdicts.sqlite")
+    cache.keep([], {"sha256:1": prompt("text")})
+    database = sqlite3.connect(cache.path)
+    with database:
+        database.execute(change)
+    database.close()
     with pytest.raises(StoreError, match="sha256:1"):
-        prompts.find("sha256:1")
-    in_the_way = Prompts(tmp_path / "other.sqlite")
-    in_the_way.folder.write_text("a file")
-    with pytest.raises(StoreError, match=r"other\.prompts"):
-        in_the_way.keep("sha256:1", ("text",))
+        cache.prompt("sha256:1")
+
+
+def test_a_changed_text_is_noticed(tmp_path: Path) -> None:
+    cache = VerdictCache(tmp_path / "verdicts.sqlite")
+    cache.keep([], {"sha256:1": {digest.of_bytes(b"the text"): "another text"}})
+    with pytest.raises(StoreError, match="changed"):
+        cache.prompt("sha256:1")
+
+
+def test_replies_on_the_way_to_a_verdict(tmp_path: Path) -> None:
+    cache = VerdictCache(tmp_path / "verdicts.sqlite")
+    assert cache.reply("k") is None
+    cache.keep_reply("k", "first")
+    cache.keep_reply("k", "second")
+    assert VerdictCache(cache.path).reply("k") == "first"
+    assert cache.info().entries == 0
+    cache.clear()
+    assert cache.reply("k") is None

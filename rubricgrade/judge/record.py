@@ -1,0 +1,160 @@
+"""The record: all that a criterion may see of an episode, whole, before it is fitted to any judge's room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from rubricgrade import digest
+from rubricgrade.evidence import Document, Place, Sources, one_line, select, visible
+from rubricgrade.judge.pictures import Picture, pictures_of, showable
+from rubricgrade.judge.suspicion import suspicions
+from rubricgrade.rubric import Judge
+from rubricgrade.rubric.judge import DEFAULT_SEES
+from rubricgrade.trajectory import Trajectory
+
+MARGIN = "| "
+FileSection = Literal["artifacts", "world"]
+FILE_SECTIONS: tuple[FileSection, ...] = ("artifacts", "world")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What criteria must have in common to share a record.
+
+    Attributes:
+        sees: Parts of the trajectory, sorted.
+        artifacts: Globs of workspace files.
+        world: Globs of files that tools keep.
+        render: How documents are to be shown.
+        chosen: Whether the author named the parts; what he asked for and nobody has is then missing, not just absent.
+    """
+
+    sees: tuple[str, ...]
+    artifacts: tuple[str, ...] = ()
+    world: tuple[str, ...] = ()
+    render: str = "text"
+    chosen: bool = False
+
+    @property
+    def identity(self) -> list[object]:
+        """Its part of a question's identity."""
+        return [self.sees, self.artifacts, self.world, self.render]
+
+    def globs(self, section: FileSection) -> tuple[str, ...]:
+        """Which files a section shows."""
+        return self.artifacts if section == "artifacts" else self.world
+
+
+def sight_of(settings: Judge, trajectory: Trajectory) -> Sight:
+    """What a criterion sees. Without `artifacts` of its own: those that the task declares, if a workspace was kept."""
+    declared = trajectory.artifacts if trajectory.workspace is not None else ()
+    return Sight(
+        sees=tuple(sorted(settings.sees or DEFAULT_SEES)),
+        artifacts=declared if settings.artifacts is None else settings.artifacts,
+        world=settings.world or (),
+        render=settings.render or "text",
+        chosen=settings.sees is not None,
+    )
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a sight holds.
+
+    Attributes:
+        trajectory: What is judged.
+        sight: What is shown of it.
+        files: Text of the files that the sight's globs match.
+        seeing: Whether every judge takes pictures.
+    """
+
+    trajectory: Trajectory
+    sight: Sight
+    files: tuple[Document, ...] = ()
+    seeing: bool = False
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The pictures that are to be shown and can be; none unless the criterion asks for them."""
+        if self.sight.render == "text" or not self.seeing:
+            return ()
+        return showable(pictures_of(self.trajectory, self.places))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every part, uncut, in order."""
+        return select(self.trajectory, self.files, self.sight.sees)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """All of it, to look up quotes of people, who may have seen all of it."""
+        return Sources(self.places)
+
+    @cached_property
+    def bodies(self) -> dict[str, str]:
+        """Each part as it stands in a prompt, by name."""
+        return {place.name: margined(place.text) for place in self.places}
+
+    @cached_property
+    def suspicions(self) -> tuple[str, ...]:
+        """Signs of talk to the grader."""
+        return suspicions(
+            {each.name: f"{each.where}\n{self.bodies[each.name]}" for each in self.places if _suspect(each)}
+        )
+
+    @cached_property
+    def documents(self) -> tuple[tuple[str, str], ...]:
+        """Path and digest of each file, for a question's identity."""
+        return tuple((one_line(each.path), each.digest or _hash(each.text)) for each in self.files)
+
+    @cached_property
+    def lacks(self) -> tuple[str, ...]:
+        """What was asked for and is not there, for reasons of ours, in words."""
+        return tuple(_lacks(self))
+
+    def missing(self, section: FileSection) -> str:
+        """Why there are no files of a section at all; empty if there can be."""
+        if section == "artifacts":
+            return "" if self.trajectory.workspace is not None else "the workspace was not kept"
+        return "" if self.trajectory.world is not None else "no state of tools was kept"
+
+    def size(self, place: Place) -> int:
+        """Characters that a part takes in a prompt, uncut."""
+        return len(self.bodies[place.name]) + len(place.name)
+
+
+def margined(text: str) -> str:
+    """Text of others, made visible, each line behind a bar."""
+    return MARGIN + visible(text).replace("\n", f"\n{MARGIN}")
+
+
+def _hash(text: str) -> str:
+    return digest.of_bytes(text.encode(errors="surrogatepass"))
+
+
+def _suspect(place: Place) -> bool:
+    """Whether the agent could have written it."""
+    return place.section != "task" and place.about not in ("system", "user")
+
+
+def _lacks(record: Record) -> Iterator[str]:
+    for section in FILE_SECTIONS:
+        if record.sight.globs(section) and (missing := record.missing(section)):
+            yield f"{section}: {missing}"
+    yield from _unread(record.files)
+    if record.sight.render != "text":
+        wanted = pictures_of(record.trajectory, record.places)
+        if missing := [each.where for each in wanted if each not in record.pictures]:
+            why = "" if record.seeing else " (not every judge sees)"
+            yield f"pictures of {', '.join(dict.fromkeys(missing))}{why}"
+    if record.sight.chosen and "diff" in record.sight.sees:
+        yield "diff: not recorded with this trajectory"
+
+
+def _unread(files: Sequence[Document]) -> Iterator[str]:
+    for number, document in enumerate(files, 1):
+        if not document.complete:
+            yield f"a part of file_{number}"
