@@ -1,0 +1,57 @@
+"""Which rubric an episode is graded with: always the same one, the same with a row's values, or one per row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from rubricgrade import digest
+from rubricgrade.loading import load_rubric
+from rubricgrade.rubric import Rubric
+
+Named = Rubric | str | PathLike[str]
+RubricSource = Named | Callable[[Mapping[str, Any]], Named]
+
+MOST_KEPT = 1000
+
+
+class Rubrics:
+    """Rubrics by row, each loaded once: a file that is changed during a run changes nothing.
+
+    Args:
+        source: A rubric, its path, or a function from a row to either.
+
+    Raises:
+        RubricError: The one rubric can't be used, whatever values a row will give.
+    """
+
+    def __init__(self, source: RubricSource) -> None:
+        self._source = source
+        self._names: dict[str, frozenset[str]] = {}
+        self._loaded: dict[tuple[str, str], Rubric] = {}
+        if not isinstance(source, Rubric) and not callable(source):
+            self._vars(source)
+
+    def of(self, row: Mapping[str, Any]) -> Rubric:
+        """The rubric of a row.
+
+        Raises:
+            RubricError: It can't be used with this row's values.
+        """
+        named = self._source(row) if callable(self._source) else self._source
+        if isinstance(named, Rubric):
+            return named
+        given = {name: row[name] for name in self._vars(named) if row.get(name) is not None}
+        key = (str(named), digest.of_bytes(repr(sorted(given.items())).encode(errors="replace")))
+        if key not in self._loaded:
+            if len(self._loaded) >= MOST_KEPT:
+                self._loaded.clear()
+            self._loaded[key] = load_rubric(named, vars=given or None)
+        return self._loaded[key]
+
+    def _vars(self, path: str | PathLike[str]) -> frozenset[str]:
+        name = str(path)
+        if name not in self._names:
+            self._names[name] = frozenset(load_rubric(path, partial=True).vars)
+        return self._names[name]

@@ -1,0 +1,65 @@
+"""autorubric: ``name, weight, requirement, options`` in a list or in sections, with guidelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rubricgrade.interchange.draft import Draft, Imported, finite, scale
+from rubricgrade.interchange.lists import entries
+from rubricgrade.readers.shapes import as_object, as_text
+
+OWN = {"name", "options", "scale_type", "aggregation"}
+USUAL_WEIGHT = 10
+"""What autorubric gives to a criterion without a weight."""
+
+
+def matches(value: Any) -> bool:
+    """Whether it holds requirements with what only autorubric has."""
+    fields = as_object(value) or {}
+    found = [one for _, one in _criteria(value)]
+    asks = bool(found) and all("requirement" in one for one in found)
+    return asks and ("guidelines" in fields or any(OWN & one.keys() for one in found))
+
+
+def read(value: Any, name: str) -> list[Imported]:
+    """The rubric."""
+    fields = as_object(value) or {}
+    draft = Draft(name, guidance=as_text(fields.get("guidelines")) or "")
+    for key in sorted(fields.keys() - {"guidelines", "criteria", "sections", "rubric"}):
+        draft.lose(f"{key!r} has no place here")
+    return [draft.finish([_criterion(one, section, draft) for section, one in _criteria(value)])]
+
+
+def _criterion(one: dict[str, Any], section: str, draft: Draft) -> dict[str, Any]:
+    for key in sorted(one.keys() - {"name", "weight", "requirement", "options", "scale_type"}):
+        draft.lose(f"{key!r} has no place here")
+    if "weight" not in one:
+        draft.lose(f"criteria without a weight got {USUAL_WEIGHT}, as autorubric gives them")
+    options = entries(one.get("options"))
+    if any(option.get("na") for option in options):
+        draft.lose("a choice for 'does not apply' is not offered: a judge says that it can't tell")
+    steps = [
+        (str(option.get("label")), finite(option.get("value"), "an option's value"))
+        for option in options
+        if not option.get("na")
+    ]
+    judge = {"scale": made} if steps and (made := scale(steps, draft)) is not None else {}
+    if steps and not judge:
+        draft.lose(f"{one.get('name')!r}: fewer than two choices differ in value, so it is asked as yes or no")
+    tags = [section] if section else []
+    weight = one.get("weight", USUAL_WEIGHT)
+    return draft.criterion(one["requirement"], weight, name=one.get("name"), tags=tags, judge=judge)
+
+
+def _criteria(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    fields = as_object(value)
+    if fields is None:
+        return [("", one) for one in entries(value)]
+    for key in ("rubric", "criteria"):
+        if key in fields:
+            return _criteria(fields[key])
+    return [
+        (as_text(section.get("name")) or as_text(section.get("title")) or "", one)
+        for section in entries(fields.get("sections"))
+        for one in entries(section.get("criteria"))
+    ]
