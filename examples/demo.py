@@ -11,23 +11,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parent
 PROGRAM = Path(sys.executable).with_name("rubricgrade")
+AT_ONCE = os.cpu_count() or 1
 SHOWN = EXAMPLES / "travel-mis" / "episodes" / "copied-the-team"
 
 
 def main() -> int:
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="rubricgrade-demo-"))
+    examples = sorted(path.parent for path in EXAMPLES.rglob("rubric.yaml") if episodes_of(path.parent))
+    names = [str(example.relative_to(EXAMPLES)) for example in examples]
     worst = 0
-    for example in sorted(path.parent for path in EXAMPLES.rglob("rubric.yaml")):
-        if (episodes := episodes_of(example)) is None:
-            continue  # an example of something else, which has none stored
-        name = str(example.relative_to(EXAMPLES))
-        print(f"\n{name}", flush=True)
-        worst = max(worst, grade(example, episodes, scratch / name))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = pool.map(lambda example, name: grade(example, scratch / name), examples, names)
+        for name, done in zip(names, made, strict=True):
+            print(f"\n{name}\n{done.stdout}", end="", flush=True)
+            worst = max(worst, done.returncode)
     shown = scratch / "travel-mis" / json.loads((SHOWN / "trajectory.json").read_text())["id"]
     print(f"\nOne of them whole: travel-mis, {SHOWN.name}\n", flush=True)
     worst = max(worst, subprocess.run([PROGRAM, "show", shown], check=False).returncode)
@@ -37,16 +40,17 @@ def main() -> int:
 
 
 def episodes_of(example: Path) -> Path | None:
+    """Where an example's episodes are stored; None for one of something else."""
     return next((path for path in (example / "episodes", example / "episodes.json") if path.exists()), None)
 
 
-def grade(example: Path, episodes: Path, output: Path) -> int:
-    """Grade an example's episodes as its README says; returns the program's exit code."""
-    command = [PROGRAM, "grade", example, episodes, "--offline", "--no-cache", "-o", output]
+def grade(example: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    """Grade an example's episodes as its README says."""
+    command = [PROGRAM, "grade", example, episodes_of(example), "--offline", "--no-cache", "-o", output]
     verdicts = example / "verdicts.jsonl"
     if verdicts.exists():
         command += ["--verdicts", verdicts]
-    return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

@@ -48,12 +48,12 @@ SEED_TASKS = {
     "duration": {"one-pattern": (14, 14), "forgets-order": (12, 14), "untouched": (4, 14)},
 }
 
-# Tests passed of the 3 that fail before the fix and of the 12 that pass; then the score.
+# Tests passed of the 3 that fail before the fix and of the 4 that pass; then the score.
 INVOICEKIT = {
-    "fixed": (3, 12, 1.0),
-    "untouched": (0, 12, 0.0),
-    "edited-the-tests": (0, 12, 0.0),
-    "changed-the-api": (3, 9, 0.0),
+    "fixed": (3, 4, 1.0),
+    "untouched": (0, 4, 0.0),
+    "edited-the-tests": (0, 4, 0.0),
+    "changed-the-api": (3, 3, 0.0),
 }
 
 AIRLINE = {
@@ -257,7 +257,7 @@ def test_invoicekit_counts_both_kinds_of_hidden_tests(name: str) -> None:
     fixed, kept, score = INVOICEKIT[name]
     graded = grade(EXAMPLES / "invoicekit" / "episodes" / name, EXAMPLES / "invoicekit" / "rubric.yaml")
     counts = [(gate.check.passed, gate.check.total) for gate in graded.gates if gate.check is not None]
-    assert counts == [(fixed, 3), (kept, 12)]
+    assert counts == [(fixed, 3), (kept, 4)]
     assert (graded.status, graded.score) == ("graded" if score else "gated", score)
 
 
