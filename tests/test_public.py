@@ -87,8 +87,11 @@ def test_every_module_holds_one_idea_and_says_which() -> None:
 
 def test_every_module_can_be_imported() -> None:
     for module in pkgutil.walk_packages([str(PACKAGE)], "rubricgrade."):
-        if not module.name.startswith("rubricgrade.library."):
+        try:
             importlib.import_module(module.name)
+        except errors.MissingExtraError:
+            # Written against a host's own classes; everything else imports its hosts on first use.
+            assert module.name.startswith("rubricgrade.integrations.")
 
 
 MADE = [

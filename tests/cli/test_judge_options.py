@@ -1,0 +1,137 @@
+"""How `rubricgrade grade` judges: in batches, by panels, with a stronger judge in doubt, and what it would take."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chat.scripted import ScriptedServer, Seen, Wire, completion
+from tests.cli.program import run, write_episode, write_rubric
+
+CRITERIA = [
+    json.dumps({"id": name, "points": 1, "description": f"{name} is true of the reply", "judge": {}})
+    for name in ("one", "two", "three")
+]
+QUOTE = "The total is 48.2 lakh."
+KEY = {"OPENAI_API_KEY": "sk-of-a-test"}
+
+
+def said(answer: str, quote: str = QUOTE, **more: str) -> dict[str, Any]:
+    return {**more, "reasoning": "so", "evidence": [{"where": "[1].text", "quote": quote}], "answer": answer}
+
+
+def replying(**by_model: Any) -> Any:
+    """Every model's own reply, to one question or to several."""
+
+    def answer(seen: Seen) -> Wire:
+        verdict = by_model[seen.body["model"]]
+        question = seen.body["messages"][2]["content"]
+        names = re.findall(r"^\[(q\d+)\]$", question, re.MULTILINE)
+        if "stands the text" in question:
+            verdict = by_model.get("canary", said("no"))
+        found = {"answers": [{"id": name, **verdict} for name in names]} if names else verdict
+        return completion(json.dumps(found))
+
+    return [answer]
+
+
+@pytest.fixture
+def asked(tmp_path: Path, server: ScriptedServer) -> list[str | Path]:
+    rubric = write_rubric(tmp_path / "r", criteria=CRITERIA)
+    return [
+        "grade",
+        rubric,
+        write_episode(tmp_path / "e"),
+        "--api-base",
+        server.base,
+        "--no-cache",
+        "--no-store",
+        "--json",
+    ]
+
+
+def test_several_criteria_in_one_call(asked: list[str | Path], server: ScriptedServer) -> None:
+    server.script = replying(small=said("yes"))
+    done = run(*asked, "--judge", "openai/small", "--batch", "all", env=KEY)
+    assert done.code == 0, done.err
+    assert done.json["grades"][0]["score"] == 1
+    assert len(server.seen) == 1
+    assert done.json["summary"]["calls"] == 1
+
+
+def test_a_panel_and_its_votes(asked: list[str | Path], server: ScriptedServer) -> None:
+    server.script = replying(a=said("yes"), b=said("no"), c=said("yes"))
+    done = run(*asked, "--judge", "openai/a,openai/b,openai/c", env=KEY)
+    assert done.code == 0, done.err
+    votes = done.json["grades"][0]["criteria"][0]["judge"]["votes"]
+    assert sorted(vote["answer"] for vote in votes) == ["no", "yes", "yes"]
+
+
+def test_a_stronger_judge_in_doubt(asked: list[str | Path], server: ScriptedServer) -> None:
+    server.script = replying(weak=said("cannot_tell"), strong=said("yes"))
+    done = run(*asked, "--judge", "openai/weak", "--escalate", "openai/strong", env=KEY)
+    assert done.code == 0, done.err
+    assert "decided instead: the judge could not tell" in done.json["grades"][0]["criteria"][0]["judge"]["note"]
+
+
+def test_answers_whose_quotes_are_not_found(asked: list[str | Path], server: ScriptedServer) -> None:
+    server.script = replying(small=said("yes", "words that nobody wrote"))
+    assert run(*asked, "--judge", "openai/small", env=KEY).code == 3
+    done = run(*asked, "--judge", "openai/small", "--unverified", "flag", env=KEY)
+    assert done.code == 0, done.err
+    assert done.json["grades"][0]["criteria"][0]["evidence"][0]["verified"] == "not_found"
+
+
+def test_a_judge_that_says_yes_to_anything(asked: list[str | Path], server: ScriptedServer) -> None:
+    server.script = replying(small=said("yes"), canary=said("yes"))
+    done = run(*asked, "--judge", "openai/small", "--canary", env=KEY)
+    assert done.code == 3
+    assert {item["value"] for item in done.json["grades"][0]["criteria"]} == {None}
+
+
+def test_a_dry_run_calls_nobody(asked: list[str | Path], server: ScriptedServer) -> None:
+    done = run(*asked, "--judge", "openai/gpt-4o-mini", "--dry-run", env=KEY)
+    assert done.code == 0, done.err
+    assert server.seen == []
+    assert done.json["schema"] == "rubricgrade.plan/1"
+    assert list(done.json["criteria"]) == ["one", "two", "three"]
+    assert done.json["total"]["calls"] == [3, 3]
+    low, high = done.json["total"]["cost"]
+    assert 0 < low < high < 0.1
+
+
+def test_a_dry_run_in_words(asked: list[str | Path]) -> None:
+    done = run(*(each for each in asked if each != "--json"), "--judge", "openai/nobody-knows-it", "--dry-run", env=KEY)
+    assert done.code == 0, done.err
+    assert re.search(r"^one +1 +\d[\d,]* to \d[\d,]* +\d+ to 4,096 +unknown$", done.out, re.MULTILINE)
+    assert "no model was called" in done.out
+    assert "input_cost_per_token" in done.out
+
+
+def test_open_questions_are_written_also_when_nobody_is_named(asked: list[str | Path], tmp_path: Path) -> None:
+    missing = tmp_path / "missing.jsonl"
+    assert run(*asked, "--missing", missing).code == 3
+    assert [json.loads(line)["criterion"] for line in missing.read_text().splitlines()] == ["one", "two", "three"]
+
+
+def test_cached_tokens_are_in_the_summary(asked: list[str | Path], server: ScriptedServer) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 800}}
+    server.script = [completion(json.dumps(said("yes")), usage=usage)]
+    done = run(*asked, "--judge", "openai/small", env=KEY)
+    summary = done.json["summary"]
+    assert (summary["input_tokens"], summary["cached_tokens"], summary["output_tokens"]) == (3000, 2400, 60)
+    plain = run(*(each for each in asked if each != "--json"), "--judge", "openai/small", env=KEY)
+    assert "3,000 tokens in (80% cached), 60 out" in plain.out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--batch", "0"), ("--batch", "many"), ("--unverified", "maybe"), ("--judge", "a,,b"), ("--escalate", "a,b")],
+)
+def test_what_cannot_be_used_is_bad_input(asked: list[str | Path], option: str, value: str) -> None:
+    done = run(*asked, option, value)
+    assert done.code == 2
