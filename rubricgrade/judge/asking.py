@@ -1,4 +1,8 @@
-"""One vote: ask, read, and ask again at most once each for more room, a readable reply, and a quote that exists."""
+"""One vote: ask, read, and ask again: once for a quote that exists, twice each for more room and a readable reply.
+
+The first time that a reply can't be read the judge is told why; the second time it is asked as if it had said nothing.
+A reply that is cut gets more room, and the same room once more: not every cut is for want of it.
+"""
 
 from __future__ import annotations
 
@@ -90,6 +94,7 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
     Returns:
         The vote. A judge that can't be had is a failed vote, not an error.
     """
+    first = request
     tried: set[str] = set()
     usage = Usage()
     notes: tuple[str, ...] = ()
@@ -107,18 +112,25 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
         if reply.finish in NO_ANSWER:
             return failed("judge_failed", NO_ANSWER[reply.finish], reply)
         if reply.finish == "length":
-            if "room" in tried:
+            if "same room" in tried:
                 return failed("judge_unparseable", cut_words(reply, request.max_tokens), reply)
-            tried.add("room")
-            request = with_more_room(request)
+            if "room" in tried:
+                tried.add("same room")
+            else:
+                tried.add("room")
+                request = with_more_room(request)
             continue
         try:
             reading = _read(reply, question, view)
         except Unreadable as fault:
-            if "json" in tried:
+            if "anew" in tried:
                 return failed("judge_unparseable", f"the judge's reply could not be read: {fault}", reply)
-            tried.add("json")
-            request = again(request, reply, not_read(reply, fault))
+            if "json" in tried:
+                tried.add("anew")
+                request = replace(request, messages=first.messages)
+            else:
+                tried.add("json")
+                request = again(request, reply, not_read(reply, fault))
             continue
         counted = weigh(reading, question, view, options, last="quotes" in tried)
         if isinstance(counted, Cast):
@@ -205,9 +217,9 @@ def said(reply: Reply, text: str) -> dict[str, Any]:
 
 
 def cut_words(reply: Reply, limit: int | None) -> str:
-    """What is wrong with a reply that was cut twice."""
+    """What is wrong with a reply that was cut again and again."""
     if not reply.text.strip():
-        return f"the judge used its whole room of {limit} tokens, twice, without an answer (hidden reasoning counts)"
+        return f"the judge used its whole room of {limit} tokens, each time without an answer (hidden reasoning counts)"
     return f"the judge's reply was cut at {limit} tokens, also when it got more room"
 
 

@@ -50,7 +50,7 @@ class Asking:
 
 def prompt_hash(view: View, text: str) -> str:
     """Hash of the messages that ask for something about a view."""
-    return digest.of_value([_SYSTEM, view.hash, text])
+    return digest.of_bytes(f"{_SYSTEM} {view.hash} {text}".encode())
 
 
 class Memory:

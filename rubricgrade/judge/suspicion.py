@@ -17,11 +17,8 @@ class _Clue:
     pattern: re.Pattern[str]
     words: tuple[str, ...] = ()
 
-    def may_be_in(self, text: str) -> bool:
-        return not self.words or any(word in text for word in self.words)
-
     def is_in(self, text: str) -> bool:
-        return self.may_be_in(text) and self.pattern.search(text) is not None
+        return (not self.words or any(word in text for word in self.words)) and self.pattern.search(text) is not None
 
 
 _FENCES = "data|artifact|submission|transcript|record"
@@ -78,6 +75,7 @@ _SIGNS: Mapping[str, tuple[_Clue, ...]] = {
         _Clue(re.compile(r"\\u\{(?:e00[0-9a-f]{2}|e01[0-9a-f]{2}|20[26][0-9a-f]|200[b-f]|1b)\}")),
     ),
 }
+_WORDS = frozenset(word for clues in _SIGNS.values() for clue in clues for word in clue.words)
 _NAMED = 5
 
 
@@ -92,10 +90,13 @@ def suspicions(texts: Mapping[str, str]) -> tuple[str, ...]:
     """
     lowered = {name: text.lower() for name, text in texts.items()}
     whole = "\n".join(lowered.values())
+    # One quick pass over everything leaves the clues that are worth looking for in each text.
+    there = {word for word in _WORDS if word in whole}
     found: list[str] = []
     for sign, clues in _SIGNS.items():
-        # One quick pass over everything leaves the clues that are worth looking for in each text.
-        likely = [clue for clue in clues if (clue.may_be_in(whole) if clue.words else clue.is_in(whole))]
+        likely = [clue for clue in clues if (not there.isdisjoint(clue.words) if clue.words else clue.is_in(whole))]
+        if not likely:
+            continue
         names = [name for name, text in lowered.items() if any(clue.is_in(text) for clue in likely)]
         if names:
             found.append(f"the record holds {sign}: {_some(names)}")

@@ -25,8 +25,8 @@ _REMEMBERED = 10_000  # hashes of texts that need not be written again
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY, question TEXT NOT NULL, model TEXT NOT NULL, vote INTEGER NOT NULL, line TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+);
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL);
 {TABLES}
 """
 

@@ -20,7 +20,10 @@ def test_the_agents_changes_lie_over_the_template(tmp_path: Path) -> None:
     for name in ("kept.txt", "changed.txt", "deleted.txt", "linked.txt"):
         (before / name).write_text("as it was")
     rubric = Rubric.model_validate(
-        {"id": "r", "gates": [{"id": f"g{n}", "description": "d", "check": c} for n, c in enumerate([*EXISTS, CHANGED])]}
+        {
+            "id": "r",
+            "gates": [{"id": f"g{n}", "description": "d", "check": c} for n, c in enumerate([*EXISTS, CHANGED])],
+        }
     )
 
     async def found() -> list[float | None]:

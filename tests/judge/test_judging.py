@@ -70,12 +70,18 @@ class TestAskingAgain:
         assert judged.record.usage.cost == 0.02
 
     @pytest.mark.parametrize("text", ["Answer: yes", '{"answer": "false"}', f"{YES} {NO}", "[" * 10_000, "x" * 300_000])
-    def test_twice_is_an_error_and_never_a_value(self, text: str) -> None:
+    def test_three_times_is_an_error_and_never_a_value(self, text: str) -> None:
         judged, chat = ask_once(text)
         assert (judged.verdict, judged.value, judged.cause) == ("error", None, "judge_unparseable")
-        assert len(chat.asked) == 2
+        assert len(chat.asked) == 3
         assert judged.record.votes[0].answer == "error"
         assert judged.record.votes[0].reply.startswith(text[:10])
+
+    def test_the_second_time_it_is_asked_as_if_nothing_had_been_said(self) -> None:
+        judged, chat = ask_once(["Answer: yes", "{", YES])
+        assert judged.verdict == "met"
+        assert chat.asked[2] == chat.asked[0]
+        assert judged.record.usage.calls == 3
 
     def test_a_quote_that_is_not_there_is_asked_for_again(self) -> None:
         judged, chat = ask_once([said("yes", "the sum is 48.2 lakh"), YES])

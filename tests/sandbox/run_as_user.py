@@ -79,7 +79,9 @@ def main() -> int:
     for path in (home, home / "tmp"):
         os.chown(path, UID, UID)
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-    environment |= {name: value for name, value in os.environ.items() if name.startswith(("SANDBOX_TEST_", "RUBRICGRADE_"))}
+    environment |= {
+        name: value for name, value in os.environ.items() if name.startswith(("SANDBOX_TEST_", "RUBRICGRADE_"))
+    }
     environment |= {"HOME": str(home), "USER": "tester", "TMPDIR": str(home / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(home / "hypothesis")
     os.setgroups([])

@@ -10,6 +10,7 @@ from typing import Any
 from rubricgrade.checks.inside import readers
 from rubricgrade.checks.inside.case import BadArtifact, Case
 from rubricgrade.checks.inside.mailbox import read_mail
+from rubricgrade.checks.inside.office import NoReader, slides_text, word_text
 
 LONGEST = 400_000
 """Characters of one document."""
@@ -40,6 +41,8 @@ def document(case: Case, path: str, *, world: bool) -> dict[str, Any]:
             text, note = text_of(data, path)
     except BadArtifact as error:
         text, note = "", error.why
+    except NoReader as error:
+        return _document(path, "", note=str(error), world=world, digest=digest, read=False)
     except (TimeoutError, MemoryError, RecursionError) as error:
         text, note = "", f"could not be read within the limits: {type(error).__name__}"
     return _document(path, text, note=note, world=world, digest=digest)
@@ -48,7 +51,14 @@ def document(case: Case, path: str, *, world: bool) -> dict[str, Any]:
 def text_of(data: bytes, path: str, depth: int = 0) -> tuple[str, str]:
     """Text of a file and a note, by the kind that its name says."""
     suffix = path.lower().rpartition(".")[2]
-    extract: Mapping[str, Extract] = {"xlsx": _xlsx, "xlsm": _xlsx, "pdf": _pdf, "eml": _mail}
+    extract: Mapping[str, Extract] = {
+        "xlsx": _xlsx,
+        "xlsm": _xlsx,
+        "pdf": _pdf,
+        "eml": _mail,
+        "docx": lambda data, path, _: word_text(data, path),
+        "pptx": lambda data, path, _: slides_text(data, path),
+    }
     if suffix in extract:
         return extract[suffix](data, path, depth), ""
     if b"\0" in data[:8192]:
@@ -87,11 +97,11 @@ def _mail(data: bytes, path: str, depth: int) -> str:
     return "\n\n".join(parts)
 
 
-def _document(path: str, text: str, *, note: str, world: bool, digest: str = "") -> dict[str, Any]:
+def _document(path: str, text: str, *, note: str, world: bool, digest: str = "", read: bool = True) -> dict[str, Any]:
     whole = len(text)
     if whole > LONGEST:
         note = f"cut: the first {LONGEST:,} of {whole:,} characters"
-    complete = whole <= LONGEST
+    complete = read and whole <= LONGEST
     return {"path": path, "text": text[:LONGEST], "note": note, "digest": digest, "world": world, "complete": complete}
 
 
