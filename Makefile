@@ -49,7 +49,8 @@ test: $(READY)
 	$(BIN)/pytest
 
 test-user: $(READY)
-	$(BIN)/python tests/sandbox/run_as_user.py tests/sandbox tests/test_tree.py tests/templates tests/attacks
+	RUBRICGRADE_ATTACKS="$$RUBRICGRADE_ATTACKS" $(BIN)/python tests/sandbox/run_as_user.py --timeout 300 \
+		tests/sandbox tests/test_tree.py tests/templates tests/attacks
 
 test-statistics: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group statistics

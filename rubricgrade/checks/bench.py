@@ -205,8 +205,8 @@ class Bench:
             solution = self._places.solution_of(control=control, seconds=seconds)
             try:
                 checker = await (self._places.checker(control=control) if fresh else self._shared())
-                links = {} if control else self._places.links
-                whole = {**request, **has, "links": links}
+                left_out = {} if control else self._places.left_out
+                whole = {**request, **has, "left_out": left_out}
                 return await converse(checker, solution, whole, seconds=seconds, hear=hear)
             except SandboxLost as error:
                 trouble = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")

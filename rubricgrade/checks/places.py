@@ -32,8 +32,8 @@ class Places:
     """Opens sandboxes for the checks of one grade; whoever opens one closes it.
 
     Attributes:
-        links: Symbolic links of the workspace with their targets, once a checker was opened. The checker's copy has
-            none: the author's code can't be led to a sealed file by a link of the agent's.
+        left_out: What of the workspace is not in the checker's copy, and why, once a checker was opened: what is no
+            regular file or too large, and all links: the author's code can't be led to a sealed file by one.
         isolation: What really holds in the sandboxes; nothing before one was opened.
     """
 
@@ -48,7 +48,7 @@ class Places:
         self._held = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._staged: dict[str, Path] = {}
-        self.links: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
         self.isolation = Isolation()
 
     def solution_of(self, *, control: bool, seconds: float) -> Solution:
@@ -147,7 +147,7 @@ class Places:
                 if role.startswith("checker"):
                     links = await asyncio.to_thread(_unlink, folder, hide=role == "checker changes")
                     if role != "checker world":
-                        self.links = links
+                        self.left_out = links | await asyncio.to_thread(_skipped, source)
                 self._staged[key] = folder
             return self._staged[key]
 
@@ -192,7 +192,7 @@ def _keep(folder: Path, artifacts: Sequence[str]) -> None:
 
 
 def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
-    """Take all symbolic links out of a private copy; returns some of them with their targets.
+    """Take all symbolic links out of a private copy; returns some of them, in words.
 
     Args:
         folder: The copy.
@@ -203,4 +203,13 @@ def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
         (folder / path).unlink()
         if hide:
             os.mknod(folder / path, stat.S_IFCHR, os.makedev(0, 0))
-    return dict(sorted(links.items())[:MOST_LINKS])
+    named = {path: f"is a symbolic link to {target!r}; links are not followed" for path, target in links.items()}
+    return dict(sorted(named.items())[:MOST_LINKS])
+
+
+def _skipped(source: Path) -> dict[str, str]:
+    """What a copy of a folder leaves out, in words. An archive holds nothing that is left out."""
+    if not source.is_dir():
+        return {}
+    skipped = tree.walk(source).skipped
+    return {one.path: f"is no file that can be taken: {one.reason}" for one in skipped[:MOST_LINKS]}

@@ -38,7 +38,7 @@ def item_lines(item: ItemResult, *, whole: bool = False, indent: int = 2) -> Ite
     inner = indent + LABEL + 1
     yield Line(_decision(item), inner)
     if item.message:
-        yield Line(Text(visible(item.message, lines=True)), inner)
+        yield Line(Text(visible(item.message)), inner)
     if item.reasoning:
         yield Line(Text(visible(item.reasoning, lines=True), "italic"), inner)
     for evidence in item.evidence:

@@ -30,7 +30,8 @@ def write_grade(grade: Grade, folder: str | os.PathLike[str]) -> Path:
     home = Path(folder) / FOLDER
     try:
         home.mkdir(parents=True, exist_ok=True)
-        place = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # An episode's folder may come from elsewhere: a link in it must not lead our files away.
+        place = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             return home / _write(grade.to_json().encode(), place, _stem(grade))
         finally:

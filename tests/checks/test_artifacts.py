@@ -44,7 +44,7 @@ def test_a_link_is_never_followed(folder: Folder) -> None:
 
 def test_a_link_that_was_taken_out_is_named(folder: Folder) -> None:
     with pytest.raises(BadArtifact, match="symbolic link to '/sealed/answer'"):
-        Folder(folder.root, {"answer": "/sealed/answer"}).data("answer")
+        Folder(folder.root, {"answer": "is a symbolic link to '/sealed/answer'"}).data("answer")
 
 
 def test_what_is_no_file_is_not_opened_for_ever(folder: Folder) -> None:

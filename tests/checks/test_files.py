@@ -96,7 +96,7 @@ MET: list[Mapping[str, Any]] = [
 NOT_MET: list[tuple[Mapping[str, Any], str]] = [
     ({"exists": "missing.md"}, "missing.md is missing"),
     ({"exists": {"path": "report.md", "min_bytes": 1000}}, "none with 1,000 bytes"),
-    ({"exists": "out"}, "out is missing"),
+    ({"exists": "gone"}, "gone is missing"),
     ({"contains": {"path": "report.md", "text": "49"}}, '"49" is not there'),
     ({"matches": {"path": "report.md", "pattern": "^48"}}, "nothing matches"),
     ({"json": {"path": "r.json", "at": "$.total", "equals": 48.2}}, "found 48.35, expected 48.2"),
@@ -127,7 +127,7 @@ AGENTS: list[tuple[Mapping[str, Any], str]] = [
     ({"pdf": {"path": "report.md"}}, "is no readable PDF"),
     ({"not": {"json": "report.md"}}, "is no JSON"),
     ({"contains": {"path": "link.md", "text": "root"}}, "is a symbolic link to '/etc/passwd'"),
-    ({"contains": {"path": "pipe", "text": "x"}}, "pipe: is missing"),
+    ({"contains": {"path": "pipe", "text": "x"}}, "pipe: is no file that can be taken: FIFO"),
     ({"contains": {"path": "sparse.bin", "text": "x"}}, "sparse.bin"),
     ({"contains": {"path": "out", "text": "x"}}, "out: is no regular file"),
 ]

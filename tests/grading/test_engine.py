@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import os
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
@@ -295,3 +296,29 @@ def test_a_bug_in_one_of_many_ends_the_others(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(main())
+
+
+def test_what_is_no_file_can_not_hide_one_from_a_check(tmp_path: Path) -> None:
+    folder = episode(tmp_path / "e", {"report.txt": "x", "d/real.txt": "hidden"})
+    work = folder / "workspace"
+    (work / "secret.txt").symlink_to("d/real.txt")
+    os.mkfifo(work / "debug.log")
+    (work / "notes.log").mkdir()
+    absent = [{"not": {"exists": name}} for name in ("secret.txt", "debug.log", "notes.log", "*.txt*link", "gone.txt")]
+    gates = [{"id": f"g{n}", "description": "is not there", "check": check} for n, check in enumerate(absent)]
+    penalty = {"id": "p", "description": "left a log", "points": -1, "check": {"exists": "debug.log"}}
+    base = {"id": "b", "description": "has a report", "points": 2, "check": {"exists": "report.txt"}}
+    made = grade(folder, rubric(tmp_path / "r", {"gates": gates, "criteria": [penalty, base]}), ungated=True)
+    assert [gate.value for gate in made.gates] == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert "symbolic link" in made.gates[0].message
+    assert "FIFO" in made.gates[1].message
+    assert [item.value for item in made.criteria] == [1.0, 1.0]
+
+
+def test_grades_are_not_led_away_by_a_link(tmp_path: Path) -> None:
+    folder = episode(tmp_path / "e", {"report.txt": "x"})
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "grades").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="can't write a grade"):
+        grade(folder, rubric(tmp_path / "r", {"gates": [GATE]}), store=True)
+    assert list((tmp_path / "elsewhere").iterdir()) == []

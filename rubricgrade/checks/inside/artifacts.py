@@ -20,12 +20,13 @@ class Folder:
 
     Args:
         root: Where they lie.
-        links: Symbolic links that were left out when the folder was made ready, with their targets: kept for messages.
+        left_out: What is no regular file, or too large, and was left out when the folder was made ready: what it is.
+            It counts as unusable, never as absent: an agent could hide a file from a check with it.
     """
 
-    def __init__(self, root: str, links: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: str, left_out: Mapping[str, str] | None = None) -> None:
         self.root = root
-        self.links = dict(links or {})
+        self.left_out = dict(left_out or {})
 
     def data(self, path: str, limit: int = LARGEST_FILE) -> bytes:
         """The bytes of a regular file.
@@ -60,9 +61,20 @@ class Folder:
         return facts.st_size if facts is not None and stat.S_ISREG(facts.st_mode) else None
 
     def has(self, path: str) -> bool:
-        """Whether a regular file or a folder is there, and no link leads to it."""
+        """Whether a regular file or a folder is there. Raises `BadArtifact` for anything else."""
         facts = self._facts(path)
+        if facts is None and (why := self._why_not(path)):
+            raise BadArtifact(path, why)
         return facts is not None and (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode))
+
+    def no_file(self, pattern: str) -> None:
+        """Make sure that nothing is there where no regular file was found. Raises `BadArtifact` for what is."""
+        wanted = glob_regex(pattern)
+        for path, why in self.left_out.items():
+            if wanted.fullmatch(path):
+                raise BadArtifact(path, why)
+        if not is_glob(pattern) and self.has(pattern):
+            raise BadArtifact(pattern, "is a folder, no file")
 
     def find(self, pattern: str) -> list[str]:
         """Paths of regular files that match a glob, sorted: ``*``, ``?``, ``[...]`` in a name, ``**`` over folders."""
@@ -80,10 +92,10 @@ class Folder:
             os.close(handle)
 
     def _missing(self, path: str) -> str:
-        for link, target in self.links.items():
-            if path == link or path.startswith(f"{link}/"):
-                return f"is a symbolic link to {target!r}; links are not followed"
-        return "is missing"
+        return self._why_not(path) or "is missing"
+
+    def _why_not(self, path: str) -> str | None:
+        return next((why for out, why in self.left_out.items() if path == out or path.startswith(f"{out}/")), None)
 
     def _open(self, path: str) -> int:
         """A handle of the last component; raises `OSError`."""

@@ -57,7 +57,7 @@ class Case:
         self.solution = solution
         self.sealed = Path(SEALED)
         self._has: dict[str, bool] = {"workspace": request["workspace"], "world": request["world"]}
-        self._links: dict[str, str] = request["links"]
+        self._left_out: dict[str, str] = request["left_out"]
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
@@ -104,6 +104,10 @@ class Case:
         """Paths of regular files that match, sorted; ``**`` goes over folders."""
         return self._files(world).find(pattern)
 
+    def no_file(self, pattern: str, *, world: bool = False) -> None:
+        """Make sure that nothing is there where no file was found: a link, a FIFO or a folder is a `BadArtifact`."""
+        self._files(world).no_file(pattern)
+
     def read_bytes(self, path: str, *, world: bool = False) -> bytes:
         """Bytes of a file, at most 64 MiB."""
         return self._files(world).data(path)
@@ -149,4 +153,4 @@ class Case:
         if not self._has[name]:
             what = {"workspace": "the files that the agent left", "world": "the state that tools kept (world)"}[name]
             raise AuthorFault(f"this check needs {what}, and the trajectory has none")
-        return artifacts.Folder(WORKSPACE, self._links) if name == "workspace" else artifacts.Folder(WORLD)
+        return artifacts.Folder(WORKSPACE, self._left_out) if name == "workspace" else artifacts.Folder(WORLD)

@@ -19,5 +19,7 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
         name, size = max(large.items(), key=lambda item: item[1])
         message = f"{name} has {size:,} bytes"
         return CheckResult(value=True, measured=size, evidence=[Seen(message, name)], message=message)
+    if not files:
+        case.no_file(path)
     message = f"{path}: {len(files)} found, none with {least:,} bytes or more" if files else f"{path} is missing"
     return CheckResult(value=False, measured=0, evidence=[Seen(message, path)], message=message)
