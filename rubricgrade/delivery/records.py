@@ -1,0 +1,172 @@
+"""The files of a delivery as values: the manifest, the report, the groups."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rubricgrade.runs.standing import Standing
+
+MANIFEST = "manifest.json"
+REPORT = "report.json"
+GROUPS = "groups.jsonl"
+TASKS = "tasks"
+HELDOUT = "heldout"
+SEALED = "sealed.bin"
+HIDDEN = ("tests", "solution", "tools")
+"""Folders of a task that nobody may see who trains on the others: how it is graded, solved, and what its tools know."""
+
+Side = Literal["train", "heldout"]
+Sealing = Literal["none", "encrypted", "apart"]
+Reason = Literal["solved", "broken", "flaky", "ambiguous", "hackable", "unsolved", "leaking", "duplicate", "undecided"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+
+class Removed(_Record):
+    """A task that was not delivered.
+
+    Attributes:
+        task: Its id.
+        reason: In one word.
+        why: What was found, for a person to decide.
+    """
+
+    task: str
+    reason: Reason
+    why: str
+
+
+class Delivered(_Record):
+    """A task of a delivery.
+
+    Attributes:
+        side: Trained on, or held out.
+        category: Of the mix.
+        difficulty: Likewise.
+        group: The first task of those that must stay together.
+        labels: What it shares with others of its group.
+        hash: Of all that decides an episode and its grade.
+        sealed: SHA-256 of a held-out task's sealed files as an archive, before it was encrypted.
+    """
+
+    side: Side
+    category: str = ""
+    difficulty: str = ""
+    group: str
+    labels: dict[str, str] = {}
+    hash: str
+    sealed: str | None = None
+
+
+class Splitting(_Record):
+    """How the split was made, so that it can be made again.
+
+    Attributes:
+        fraction: Asked to be held out.
+        seed: Of the draw.
+        threshold: Likeness from which two tasks are near twins, 0 to 1.
+        labels: Metadata that tasks were grouped by.
+        embeddings: The model whose embeddings were compared besides; None without.
+        sealing: What became of the held-out tasks' hidden files.
+    """
+
+    fraction: float
+    seed: int
+    threshold: float
+    labels: tuple[str, ...] = ()
+    embeddings: str | None = None
+    sealing: Sealing = "none"
+
+
+class Provenance(_Record):
+    """Where a delivery comes from.
+
+    Attributes:
+        vendor: Who made it.
+        source: What the tasks were made from, in words.
+        reviewed: Who looked at them.
+        run: The run of the report's figures; None without one.
+        agent: That run's agent.
+        model: Its model.
+        versions: Of the software.
+    """
+
+    vendor: str = ""
+    source: str = ""
+    reviewed: str = ""
+    run: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    versions: dict[str, str] = {}
+
+
+class Manifest(_Record):
+    """``manifest.json``.
+
+    Attributes:
+        name: The delivery's folder, when it was made.
+        license: An SPDX expression, or the name of the contract.
+        provenance: Where it comes from.
+        split: How it was split.
+        tasks: By id.
+        files: ``sha256:...`` by path, of every file but this one.
+    """
+
+    schema_: Literal["rubricgrade.delivery/1"] = Field(default="rubricgrade.delivery/1", alias="schema")
+    name: str
+    license: str = ""
+    provenance: Provenance = Provenance()
+    split: Splitting
+    tasks: dict[str, Delivered]
+    files: dict[str, str] = {}
+
+
+class Band(_Record):
+    """Tasks by how often they were solved.
+
+    Attributes:
+        name: Such as ``25% to 50%``.
+        tasks: How many.
+    """
+
+    name: str
+    tasks: int
+
+
+class Part(_Record):
+    """One side of a delivery in numbers; everything is counted from a run's attempts.
+
+    Attributes:
+        tasks: How many.
+        categories: Tasks by category.
+        difficulties: Tasks by difficulty.
+        bands: Tasks by solved rate; those without a graded attempt are in none.
+        baseline: By category, then over all.
+    """
+
+    tasks: int
+    categories: dict[str, int]
+    difficulties: dict[str, int]
+    bands: tuple[Band, ...] = ()
+    baseline: tuple[Standing, ...] = ()
+
+
+class Report(_Record):
+    """``report.json``.
+
+    Attributes:
+        parts: By side.
+        removed: What was not delivered, and why.
+        twins: Pairs of near twins that were kept together: ids and likeness.
+        largest: Tasks in the largest group.
+    """
+
+    schema_: Literal["rubricgrade.delivery-report/1"] = Field(default="rubricgrade.delivery-report/1", alias="schema")
+    parts: dict[Side, Part]
+    removed: tuple[Removed, ...] = ()
+    twins: tuple[tuple[str, str, float], ...] = ()
+    largest: int = 1
