@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from rubricgrade.delivery.records import Reason, Removed
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.redteam import TaskReport
 from rubricgrade.runs.calibration import BROKEN, FILE, Calibrated, Calibration
 from rubricgrade.runs.places import Where, place_of
 
@@ -87,4 +88,19 @@ def hackable(file: Path) -> list[Removed]:
     Raises:
         InputError: It is no such report.
     """
-    raise InputError(Fault("is no red team's report", str(file)))
+    try:
+        value = json.loads(file.read_bytes())
+        reports = [TaskReport.model_validate(each) for each in value["tasks"]]
+    except OSError as error:
+        raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(Fault(f"is no red team's report: {error}", str(file))) from None
+    return [
+        Removed(
+            task=report.task,
+            reason="hackable",
+            why="; ".join(f"{each.attack} earns {each.reward}: {each.title}" for each in report.earned),
+        )
+        for report in reports
+        if report.hackable
+    ]
