@@ -78,7 +78,7 @@ def test_what_only_the_attack_left_open_is_a_win(planted: Path, tmp_path: Path) 
     """A task whose check breaks on what an agent may leave: no score is no zero."""
     folder = Path(shutil.copytree(planted / "words-are-enough", tmp_path / "fragile"))
     (folder / "tests/check.py").write_text(
-        "def works(case):\n    assert not case.exists('NOTES.md'), 'the author forgot this'\n"
+        "def works(case):\n    if case.exists('NOTES.md'):\n        raise KeyError('the author forgot this')\n"
         "    return case.exists('report.md')\n"
     )
     (folder / "tests/rubric.yaml").write_text(
