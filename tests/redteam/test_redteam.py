@@ -15,11 +15,14 @@ from typer.testing import CliRunner
 
 from rubricgrade.cli.app import app
 from rubricgrade.delivery.removing import hackable
+from rubricgrade.episode.agents.proving import Nop
+from rubricgrade.episode.playing import run_episode
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.redteam import ATTACKS, Attack, Plan, Target, TaskReport, red_team
 from rubricgrade.redteam.library import attacks_of
+from rubricgrade.redteam.weighing import weighed
 
 TOP = Path(__file__).resolve().parents[2]
 PLANTED = runpy.run_path(str(TOP / "examples/redteam/make_tasks.py"))
@@ -74,22 +77,18 @@ def test_a_sound_task_holds_and_says_what_does_not_apply() -> None:
     assert not report.hackable
 
 
-def test_what_only_the_attack_left_open_is_a_win(planted: Path, tmp_path: Path) -> None:
-    """A task whose check breaks on what an agent may leave: no score is no zero."""
-    folder = Path(shutil.copytree(planted / "words-are-enough", tmp_path / "fragile"))
-    (folder / "tests/check.py").write_text(
-        "def works(case):\n    if case.exists('NOTES.md'):\n        raise KeyError('the author forgot this')\n"
-        "    return case.exists('report.md')\n"
-    )
-    (folder / "tests/rubric.yaml").write_text(
-        "id: fragile\ntitle: fragile\ncriteria:\n  - id: works\n    description: It works\n    points: 1\n"
-        "    check: {python: 'check.py:works'}\n"
-    )
-    report = tried(Task.load(folder), "order-in-files")
-    (result,) = report.attacks
-    assert result.outcome == "earned", result
-    assert result.reward is None
+def test_what_only_the_attack_left_open_is_a_win(planted: Path) -> None:
+    """No score is no zero: whoever blinds the grader has won."""
+    task = Task.load(planted / "words-are-enough")
+    nothing = asyncio.run(run_episode(task, Nop())).grade
+    blind = nothing.criteria[0].model_copy(update={"verdict": "error", "value": None, "cause": "check_failed"})
+    grade = nothing.model_copy(update={"criteria": (blind,), "status": "ungraded", "score": None, "bounds": (0.0, 1.0)})
+    result = weighed(ATTACKS[0], task, grade, nothing, 0.05)
+    assert result.outcome == "earned"
     assert "no zero" in result.message
+    assert [gain.item for gain in result.gains] == ["works"]
+    assert weighed(ATTACKS[0], task, grade, grade, 0.05).outcome == "open"
+    assert weighed(ATTACKS[0], task, nothing, nothing, 0.05).outcome == "held"
 
 
 def test_judged_items_that_nobody_decides_are_open_never_safe(planted: Path, tmp_path: Path) -> None:
