@@ -16,10 +16,10 @@ from pathlib import Path
 
 from rubricgrade.errors import InputError
 from rubricgrade.grading import grade
-from rubricgrade.integrations.conversation import from_messages
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade
+from rubricgrade.rewards.conversation import from_messages
 from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import Trajectory
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubricgrade.integrations.conversation import from_messages, plain
 from rubricgrade.integrations.hosts import host
-from rubricgrade.integrations.rewarding import Rewarded, Rewarder
+from rubricgrade.integrations.rewarding import Rewarder
 from rubricgrade.result import Evidence
+from rubricgrade.rewards.conversation import from_messages, plain
+from rubricgrade.rewards.rewarded import Rewarded
 from rubricgrade.trajectory import Trajectory
 
 scoring = host("inspect_ai.scorer", "inspect")

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rubricgrade.integrations.conversation import from_responses
 from rubricgrade.integrations.hosts import host
-from rubricgrade.integrations.rewarding import Rewarded, Rewarder
-from rubricgrade.integrations.rubrics import RubricSource
-
-KINDS = frozenset({"judge_failed", "judge_unparseable"})
-"""Causes that NeMo Gym has the same name for; others are given as our own kind."""
+from rubricgrade.integrations.rewarding import Rewarder
+from rubricgrade.rewards import nemo_gym
+from rubricgrade.rewards.conversation import from_responses
+from rubricgrade.rewards.rubrics import RubricSource
 
 
 async def verify(rewarder: Rewarder, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,15 +30,7 @@ async def verify(rewarder: Rewarder, body: Mapping[str, Any]) -> dict[str, Any]:
         ``failure_reason``, ``reward_components``.
     """
     rewarded = await rewarder.one(lambda: from_responses(dict(body)), body)
-    return {
-        **body,
-        # The protocol has no null here: what is masked is not trained on, whatever its number.
-        "reward": rewarded.or_else(0.0),
-        "mask_sample": rewarded.reward is None,
-        "failure_kind": _kind(rewarded),
-        "failure_reason": rewarded.message or None,
-        "reward_components": rewarded.facts(),
-    }
+    return nemo_gym.reply(body, rewarded)
 
 
 def rubric_server(rubric: RubricSource, **options: Any) -> Any:
@@ -72,8 +62,3 @@ def rubric_server(rubric: RubricSource, **options: Any) -> Any:
     # FastAPI reads these to know the shapes of the route; as text they would not be found from its module.
     RubricServer.verify.__annotations__ = {"body": Request, "return": Response}
     return RubricServer
-
-
-def _kind(rewarded: Rewarded) -> str | None:
-    cause = rewarded.cause
-    return cause if cause is None or cause in KINDS else f"rubricgrade:{cause}"

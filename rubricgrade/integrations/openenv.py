@@ -11,12 +11,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rubricgrade.integrations.blocking import wait_for
-from rubricgrade.integrations.conversation import from_messages, plain
 from rubricgrade.integrations.hosts import host
-from rubricgrade.integrations.rewarding import Rewarded, Rewarder, fallback
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.integrations.rewarding import Rewarder
 from rubricgrade.readers.shapes import as_object
+from rubricgrade.rewards.blocking import wait_for
+from rubricgrade.rewards.conversation import from_messages, plain
+from rubricgrade.rewards.rewarded import Rewarded, fallback
+from rubricgrade.rewards.rubrics import RubricSource
 
 Turn = Callable[[Any, Any], list[dict[str, Any]]]
 

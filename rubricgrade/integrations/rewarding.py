@@ -8,94 +8,25 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rubricgrade.chat.loops import PerLoop
-from rubricgrade.errors import (
-    InputError,
-    RubricError,
-    RubricgradeError,
-    SandboxError,
-    SandboxUnavailable,
-    TemplateError,
-    TrajectoryError,
-)
+from rubricgrade.errors import InputError
 from rubricgrade.grading import agrade
 from rubricgrade.grading.judges import Judges
-from rubricgrade.integrations.rubrics import Rubrics, RubricSource
 from rubricgrade.integrations.tally import Tally
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.readers import write_trajectory
 from rubricgrade.result import Grade
+from rubricgrade.rewards.keeping import keep
+from rubricgrade.rewards.rewarded import Build, Rewarded, cause_of
+from rubricgrade.rewards.rubrics import Rubrics, RubricSource
 from rubricgrade.sandbox import Provider, Template
-from rubricgrade.store.grades import write_grade
 from rubricgrade.trajectory import Trajectory
 
 LOG = logging.getLogger("rubricgrade.integrations")
-
-Build = Callable[[], Trajectory | Awaitable[Trajectory]]
-
-CAUSES: tuple[tuple[type[Exception], str], ...] = (
-    (TrajectoryError, "trajectory_invalid"),
-    (RubricError, "rubric_invalid"),
-    (TemplateError, "template_missing"),
-    (SandboxUnavailable, "sandbox_unavailable"),
-    (SandboxError, "sandbox_lost"),
-)
-"""What an exception means when it ends an episode before there is a grade; anything else is a defect of ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewarded:
-    """What came of one episode.
-
-    Attributes:
-        reward: The score, 0 to 1; None when the grader, not the agent, failed.
-        cause: Why there is none: a cause of `result.Cause`, ``timeout``, ``rubric_invalid``, or ``fault`` for a defect
-            of this package. None when there is a reward.
-        message: One sentence on it, for people.
-        grade: All of it; None when there is no grade at all.
-    """
-
-    reward: float | None
-    cause: str | None = None
-    message: str = ""
-    grade: Grade | None = None
-
-    @classmethod
-    def of(cls, grade: Grade) -> Self:
-        """What a grade is worth."""
-        opened = next((item.message for item in [*grade.gates, *grade.leaves()] if item.open and item.message), "")
-        return cls(grade.score, grade.cause, opened if grade.score is None else "", grade)
-
-    def or_else(self, fallback: float) -> float:
-        """The reward for hosts that have no "no score"; tell them apart by ``graded`` in `facts`."""
-        return fallback if self.reward is None else self.reward
-
-    def facts(self) -> dict[str, float]:
-        """Numbers about it, always under the same names.
-
-        ``graded`` and ``gated`` are 0 or 1; ``lowest`` and ``highest`` bound the score.
-        """
-        lowest, highest = self.grade.bounds if self.grade is not None else (0.0, 1.0)
-        gated = self.grade is not None and self.grade.status == "gated"
-        return {"graded": float(self.reward is not None), "gated": float(gated), "lowest": lowest, "highest": highest}
-
-    def lines(self) -> str:
-        """A line for the outcome and one for every gate and criterion, for people who read a trainer's log."""
-        head = f"reward {self.reward:g}" if self.reward is not None else f"not graded ({self.cause}): {self.message}"
-        if self.grade is None:
-            return head
-        items = [
-            f"{item.id}: {item.verdict}" + (f" ({text})" if (text := item.reasoning or item.message) else "")
-            for item in [*self.grade.gates, *self.grade.leaves()]
-        ]
-        return "\n".join([head, *items])
 
 
 class Rewarder:
@@ -190,7 +121,7 @@ class Rewarder:
             rewarded = Rewarded(None, "timeout", f"not done within {self._timeout} s")
         except Exception as error:
             # Raised, it would stop a run that may have cost days, or leave its other workers waiting for ever.
-            cause = next((cause for kind, cause in CAUSES if isinstance(error, kind)), "fault")
+            cause = cause_of(error)
             if cause == "fault":
                 LOG.exception("a defect while grading; this episode has no reward")
             rewarded = Rewarded(None, cause, f"{type(error).__name__}: {error}")
@@ -207,29 +138,8 @@ class Rewarder:
             template=self._template,
         )
         if self._store is not None:
-            await asyncio.to_thread(_keep, grade, trajectory, self._store / trajectory.id)
+            await asyncio.to_thread(keep, grade, trajectory, self._store / trajectory.id)
         return grade
-
-
-def fallback(value: object) -> float:
-    """A number to stand for "could not be graded" in hosts that know nothing else.
-
-    Raises:
-        InputError: It is none, or not finite: NaN makes every advantage of a batch NaN.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"ungraded must be a finite number, not {value!r}: this host has no other 'no score'")
-    return float(value)
-
-
-def _keep(grade: Grade, trajectory: Trajectory, folder: Path) -> None:
-    """Write both; a full disk costs the record, not the reward."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_trajectory(trajectory, folder / "trajectory.json")
-        write_grade(grade, folder)
-    except (RubricgradeError, OSError) as error:
-        LOG.warning("a grade could not be kept: %s", error)
 
 
 def _rewarder(given: dict[str, Any]) -> Rewarder:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rubricgrade.integrations.blocking import wait_for
-from rubricgrade.integrations.conversation import from_messages
 from rubricgrade.integrations.hosts import host
-from rubricgrade.integrations.rewarding import Rewarded, Rewarder, fallback
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.integrations.rewarding import Rewarder
+from rubricgrade.rewards.blocking import wait_for
+from rubricgrade.rewards.conversation import from_messages
+from rubricgrade.rewards.rewarded import Rewarded, fallback
+from rubricgrade.rewards.rubrics import RubricSource
 
 Respond = Callable[[list[dict[str, Any]], Mapping[str, Any]], str | None]
 

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from rubricgrade.integrations.conversation import from_messages
-from rubricgrade.integrations.rewarding import Rewarder, fallback
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.integrations.rewarding import Rewarder
+from rubricgrade.rewards.conversation import from_messages
+from rubricgrade.rewards.rewarded import fallback
+from rubricgrade.rewards.rubrics import RubricSource
 
 
 def reward_function(

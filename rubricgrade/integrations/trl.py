@@ -11,10 +11,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rubricgrade.integrations.blocking import wait_for
-from rubricgrade.integrations.conversation import from_sides
-from rubricgrade.integrations.rewarding import Build, Rewarded, Rewarder
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.integrations.rewarding import Rewarder
+from rubricgrade.rewards.blocking import wait_for
+from rubricgrade.rewards.conversation import from_sides
+from rubricgrade.rewards.rewarded import Build, Rewarded
+from rubricgrade.rewards.rubrics import RubricSource
 from rubricgrade.trajectory import Trajectory
 
 NO_COLUMNS = frozenset({"trainer_state", "completion_ids", "environments"})

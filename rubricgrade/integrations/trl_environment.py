@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rubricgrade.integrations.conversation import from_messages
 from rubricgrade.integrations.rewarding import Rewarder
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.rewards.conversation import from_messages
+from rubricgrade.rewards.rubrics import RubricSource
 from rubricgrade.sandbox import Provider, Sandbox, Template, base_template, default_provider
 from rubricgrade.trajectory import Trajectory
 

@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from rubricgrade.errors import RubricgradeError
-from rubricgrade.integrations.conversation import from_sides, from_trace
 from rubricgrade.integrations.hosts import host
-from rubricgrade.integrations.rewarding import Rewarder, fallback
-from rubricgrade.integrations.rubrics import RubricSource
+from rubricgrade.integrations.rewarding import Rewarder
+from rubricgrade.rewards.conversation import from_sides, from_trace
+from rubricgrade.rewards.rewarded import fallback
+from rubricgrade.rewards.rubrics import RubricSource
 
 
 class Ungraded(RubricgradeError, RuntimeError):

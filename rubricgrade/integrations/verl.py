@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from rubricgrade import digest
-from rubricgrade.integrations.conversation import from_messages, from_sides, plain
-from rubricgrade.integrations.rewarding import Rewarder, fallback
+from rubricgrade.integrations.rewarding import Rewarder
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.rewards.conversation import from_messages, from_sides, plain
+from rubricgrade.rewards.rewarded import fallback
 from rubricgrade.trajectory import Trajectory
 
 OF_VERL = frozenset({"reward_router_address", "reward_model_tokenizer"})

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(sys.executable).with_name("rubricgrade")
+"""Installed with the extra `server`; the host asks it over HTTP."""
 OURS = ("--editable", str(ROOT))
 TORCH = "torch==2.13.0"
 TESTING = ("pytest>=8.3", "pytest-timeout>=2.3")
 RIGHT_WRONG_UNGRADED = [[1.0, 1.0], [0.25, 1.0], [0.0, 0.0]]
 """Rewards and ``graded`` flags that most hosts get: 4 of 4 points, 1 of 4, and no judge for one."""
+
+MASKED = [[1.0, False, None], [0.25, False, None], [0.0, True, "rubricgrade:no_judge"]]
+"""What NeMo Gym gets of the same: reward, mask and kind of failure."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,10 @@ HOSTS: dict[str, Host] = {
     ),
     "openrlhf": Host(
         "training",
-        {"openrlhf_run.py": {"file": RIGHT_WRONG_UNGRADED, "server": RIGHT_WRONG_UNGRADED}},
+        {
+            "openrlhf_run.py": {"file": RIGHT_WRONG_UNGRADED, "server": RIGHT_WRONG_UNGRADED},
+            f"openrlhf_server.py {PROGRAM}": {"served": RIGHT_WRONG_UNGRADED},
+        },
         ("openrlhf-file", "openrlhf-server"),
     ),
     "tinker": Host(
@@ -147,9 +156,8 @@ HOSTS: dict[str, Host] = {
     "nemo-gym": Host(
         "nemo-gym",
         {
-            "nemo_gym_server.py": {
-                "answers": [[1.0, False, None], [0.25, False, None], [0.0, True, "rubricgrade:no_judge"]]
-            }
+            "nemo_gym_server.py": {"answers": MASKED},
+            f"nemo_gym_client.py {PROGRAM}": {"served": MASKED},
         },
         ("nemo-gym",),
     ),

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from rubricgrade import JudgeOptions, load_rubric, load_trajectory
 from rubricgrade.errors import InputError, RubricError, SandboxUnavailable
 from rubricgrade.integrations import trl
-from rubricgrade.integrations.blocking import wait_for
-from rubricgrade.integrations.conversation import DEEPEST, from_messages, from_sides, plain
-from rubricgrade.integrations.rewarding import Build, Rewarder, fallback
+from rubricgrade.integrations.rewarding import Rewarder
 from rubricgrade.integrations.tally import FEWEST, Tally, TooManyUngraded
 from rubricgrade.readers.jsontext import parse
+from rubricgrade.rewards.blocking import wait_for
+from rubricgrade.rewards.conversation import DEEPEST, from_messages, from_sides, plain
+from rubricgrade.rewards.rewarded import Build, fallback
 from rubricgrade.store.grades import latest_grade
 from rubricgrade.trajectory import Trajectory
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from rubricgrade import digest
+from rubricgrade.errors import RubricError
 from rubricgrade.loading import load_rubric
 from rubricgrade.rubric import Rubric
 
@@ -42,7 +43,19 @@ class Rubrics:
         named = self._source(row) if callable(self._source) else self._source
         if isinstance(named, Rubric):
             return named
-        given = {name: row[name] for name in self._vars(named) if row.get(name) is not None}
+        return self._load(named, {name: row[name] for name in self._vars(named) if row.get(name) is not None})
+
+    def given(self, values: Mapping[str, Any]) -> Rubric:
+        """The one rubric with values for its vars, all of which must be known; for a source that is a path.
+
+        Raises:
+            RubricError: It can't be used with these values.
+        """
+        if isinstance(self._source, Rubric) or callable(self._source):
+            raise RubricError("values are given to a rubric's vars when it is loaded, and this one is loaded")
+        return self._load(self._source, values)
+
+    def _load(self, named: str | PathLike[str], given: Mapping[str, Any]) -> Rubric:
         key = (str(named), digest.of_bytes(repr(sorted(given.items())).encode(errors="replace")))
         if key not in self._loaded:
             if len(self._loaded) >= MOST_KEPT:

@@ -1,0 +1,64 @@
+"""How many bytes of requests the server holds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from http import HTTPStatus
+
+from rubricgrade.server.refusing import CLOSE, Refused
+
+
+class Share:
+    """What one request holds."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self.size = 0
+
+    def grow(self, size: int) -> None:
+        """Hold so many bytes more.
+
+        Raises:
+            Refused: There is no room for them now (429), or there never is (413).
+        """
+        if self.size + size > self._room.most:
+            message = (
+                f"the request takes more, unpacked, than the {self._room.most} bytes that all requests may together"
+            )
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message, CLOSE)
+        self._room.take(size)
+        self.size += size
+
+
+class Room:
+    """Bytes that all requests may hold together.
+
+    Attributes:
+        most: That many.
+        held: Bytes that are held now.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.held = 0
+
+    @contextmanager
+    def share(self) -> Generator[Share]:
+        """For one request; given back at the end of the block."""
+        share = Share(self)
+        try:
+            yield share
+        finally:
+            self.held -= share.size
+
+    def take(self, size: int) -> None:
+        """Hold so many bytes more.
+
+        Raises:
+            Refused: There is no room for them now.
+        """
+        if self.held + size > self.most:
+            message = "the requests that are being read or answered take all the room that there is; try again later"
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "busy", message, {"retry-after": "1"})
+        self.held += size

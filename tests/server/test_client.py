@@ -1,0 +1,152 @@
+"""What the client makes of a server's answers, whatever they are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rubricgrade import RewardClient
+from rubricgrade.client import RewardServerError
+from rubricgrade.errors import InputError, RubricError, TrajectoryError
+from rubricgrade.readers import read_trajectory
+from rubricgrade.result import Subject
+from rubricgrade.rewards.unfinished import unfinished
+from tests.chat.scripted import ScriptedServer, Wire
+from tests.server.conftest import messages
+
+EPISODE = read_trajectory(messages())
+GRADE = unfinished(EPISODE, Subject(id="r", hash="sha256:0"), "stopped", "for a test")
+GOOD = Wire(GRADE.to_json().encode())
+FAULT = b'{"error": {"code": "%s", "message": "m", "faults": [{"message": "wrong", "file": "f", "line": 3}]}}'
+
+
+@pytest.fixture
+def far() -> Iterator[ScriptedServer]:
+    server = ScriptedServer()
+    yield server
+    server.close()
+
+
+def client(far: ScriptedServer, **options: Any) -> RewardClient:
+    given: dict[str, Any] = {"timeout": 60, **options}
+    return RewardClient(far.origin, **given)
+
+
+def test_a_grade_comes_back_as_it_was(far: ScriptedServer) -> None:
+    far.script = [GOOD]
+    assert client(far, token="secret").grade(EPISODE, "r", vars={"a": 1}, ungated=True) == GRADE
+    (seen,) = far.seen
+    assert seen.path == "/grade"
+    assert seen.headers["authorization"] == "Bearer secret"
+    assert (seen.body["rubric"], seen.body["vars"], seen.body["ungated"]) == ("r", {"a": 1}, True)
+    assert 50 < seen.body["timeout"] < 60
+    assert read_trajectory(seen.body["trajectory"]) == EPISODE
+
+
+def test_the_token_comes_from_the_environment(far: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICGRADE_SERVER_TOKEN", "from-outside")
+    far.script = [GOOD]
+    client(far).grade(EPISODE, "r")
+    assert far.seen[0].headers["authorization"] == "Bearer from-outside"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Wire(b"later", 429, {"retry-after": "0"}),
+        Wire(b"later", 503, {"retry-after": "0"}),
+        Wire(b"<html>bad gateway", 502),
+        Wire(b"cut", 200, {"content-length": "1000"}, reset_after=3),
+        Wire(b"no http at all\r\n\r\n", raw=True),
+    ],
+    ids=["busy", "stopping", "gateway", "cut", "noise"],
+)
+def test_it_comes_again(far: ScriptedServer, answer: Wire) -> None:
+    far.script = [answer, answer, GOOD]
+    assert client(far).grade(EPISODE, "r") == GRADE
+    assert len(far.seen) == 3
+
+
+def test_it_waits_as_long_as_it_is_told_to(far: ScriptedServer) -> None:
+    far.script = [Wire(b"later", 429, {"retry-after": "1"}), GOOD]
+    client(far).grade(EPISODE, "r")
+    assert far.seen[1].at - far.seen[0].at >= 1
+
+
+@pytest.mark.parametrize("answer", [Wire(b"", hang=True), Wire(b"no", 429, {"retry-after": "60"}), Wire(b"no", 502)])
+def test_no_answer_in_time_is_ungraded_and_no_number(far: ScriptedServer, answer: Wire) -> None:
+    far.script = [answer]
+    found = client(far).grade(EPISODE, "r", timeout=0.7)
+    assert (found.status, found.score, found.cause, found.bounds) == ("ungraded", None, "timeout", (0.0, 1.0))
+    assert found.trajectory.hash == EPISODE.hash
+
+
+def test_nobody_there_is_ungraded_and_says_so() -> None:
+    found = RewardClient("http://127.0.0.1:1").grade(EPISODE, "r", timeout=0.5)
+    assert (found.score, found.cause) == (None, "timeout")
+    assert "can't be reached" in found.warnings[-1]
+
+
+def test_a_defect_of_the_server_is_ungraded(far: ScriptedServer) -> None:
+    far.script = [Wire(FAULT % b"fault", 500)]
+    found = client(far).grade(EPISODE, "r")
+    assert (found.score, found.cause) == (None, "fault")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(b"trajectory_invalid", TrajectoryError), (b"rubric_invalid", RubricError), (b"bad_request", InputError)],
+)
+def test_bad_input_is_raised_with_its_faults(far: ScriptedServer, code: bytes, kind: type[InputError]) -> None:
+    far.script = [Wire(FAULT % code, 422)]
+    with pytest.raises(kind, match="f:3: wrong") as caught:
+        client(far).grade_all([EPISODE, EPISODE], "r")
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Wire(b"{}"),
+        Wire(b'{"score": 1.0}'),
+        Wire(b"[1]"),
+        Wire(GRADE.to_json().encode().replace(b'"score": null', b'"score": 7')),
+        Wire(b"who are you", 401),
+        Wire(b'{"error": 3}', 404),
+    ],
+)
+def test_what_is_no_grade_is_never_taken_for_one(far: ScriptedServer, answer: Wire) -> None:
+    far.script = [answer]
+    with pytest.raises(RewardServerError):
+        client(far).grade(EPISODE, "r")
+
+
+def test_requests_at_a_time_are_bounded(far: ScriptedServer) -> None:
+    far.script = [Wire(GOOD.body, delay=0.05)]
+    assert client(far, concurrency=3).grade_all([EPISODE] * 12, "r") == [GRADE] * 12
+    assert far.peak == 3
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"url": "10.0.0.7:8000"},
+        {"url": "http://"},
+        {"url": "file:///etc/passwd"},
+        {"url": "http://a", "timeout": 0},
+        {"url": "http://a", "concurrency": 0},
+    ],
+)
+def test_what_can_not_be_used(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        RewardClient(**given)
+
+
+def test_client_and_error_can_be_pickled(far: ScriptedServer) -> None:
+    far.script = [GOOD]
+    assert pickle.loads(pickle.dumps(client(far))).grade(EPISODE, "r") == GRADE
+    again = pickle.loads(pickle.dumps(RewardServerError("no", 401)))
+    assert (str(again), again.status) == ("no", 401)
