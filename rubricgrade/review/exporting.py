@@ -1,0 +1,122 @@
+"""What people decided, taken out as labels that `rubricgrade agreement` reads, and read in again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from rubricgrade.agreement import Label
+from rubricgrade.errors import Fault, InputError
+from rubricgrade.review.desk import Desk
+from rubricgrade.review.items import Item
+from rubricgrade.review.opinions import Opinion
+from rubricgrade.review.records import REVIEWER, Adjudicated, Decided, new_id, now
+from rubricgrade.review.redaction import redacted
+
+Which = Literal["first", "final", "settled"]
+WHICH: tuple[Which, ...] = ("first", "final", "settled")
+"""Verdicts given before the judge's was seen; those that people hold now; adjudications."""
+
+
+def labels_of(desk: Desk, which: Which = "first") -> list[Label]:
+    """The labels of all reviewers, in the order of the episodes and of the rubric."""
+    return [
+        Label(trajectory=item.episode, criterion=item.criterion, verdict=act.verdict, by=name, why=act.why)
+        for item in desk.items.values()
+        for name, opinion in sorted(desk.opinions(item).items())
+        if (act := _act(opinion, which)) is not None
+    ]
+
+
+def label_lines(labels: Sequence[Label], *, redact: bool = False) -> str:
+    """Labels as JSON lines.
+
+    Args:
+        labels: What to write.
+        redact: Whether to hide secrets and personal data in notes.
+    """
+    kept = [label.model_copy(update={"why": redacted(label.why)}) for label in labels] if redact else labels
+    return "".join(label.model_dump_json() + "\n" for label in kept)
+
+
+def record_lines(desk: Desk, *, redact: bool = False) -> str:
+    """Every record of every reviewer as JSON lines, as it stands in the files.
+
+    Args:
+        desk: Whose records.
+        redact: Whether to hide secrets and personal data.
+    """
+    lines = "".join(
+        record.model_dump_json() + "\n"
+        for episode in desk.episodes.values()
+        for _, records in sorted(desk.records(episode).items())
+        for record in records
+    )
+    return redacted(lines) if redact else lines
+
+
+def import_labels(desk: Desk, labels: Sequence[Label], file: str = "") -> int:
+    """Write labels as verdicts of the people that they name; what is there already stays.
+
+    Returns:
+        How many were written.
+
+    Raises:
+        InputError: A label names nothing here, gives an answer that its criterion does not have, or differs from what
+            its person decided here; every such label is named, and nothing is written.
+        StoreError: They can't be written.
+    """
+    wanted: list[tuple[Item, Label]] = []
+    faults: list[Fault] = []
+    for label in labels:
+        items = [item for item in desk.items.values() if desk.names(item, label)]
+        if (why := _wrong(desk, items, label)) is not None:
+            faults.append(Fault(why, file, label.line))
+        elif desk.opinion(items[0], label.by).first is None:
+            wanted.append((items[0], label))
+    if faults:
+        raise InputError(faults)
+    for item, label in wanted:
+        desk.add(item, [_decided(desk, item, label)])
+    return len(wanted)
+
+
+def _act(opinion: Opinion, which: Which) -> Decided | Adjudicated | None:
+    return {"first": opinion.first, "final": opinion.final, "settled": opinion.adjudicated}[which]
+
+
+def _wrong(desk: Desk, items: Sequence[Item], label: Label) -> str | None:
+    if len(items) != 1:
+        what = "nothing that people decide" if not items else f"{len(items)} things"
+        return f"{label.criterion} of {label.trajectory} names {what} here"
+    if label.verdict not in items[0].verdicts:
+        return f"{label.verdict!r} is no verdict on {label.criterion}; one of {', '.join(sorted(items[0].verdicts))} is"
+    if not REVIEWER.match(label.by):
+        return f"{label.by!r} can't name a file of records: up to 60 of a-z, 0-9, dot, dash and underscore"
+    first = desk.opinion(items[0], label.by).first
+    if first is not None and first.verdict != label.verdict:
+        return f"{label.by} decided {label.criterion} of {label.trajectory} differently here: {first.verdict}"
+    return None
+
+
+def _decided(desk: Desk, item: Item, label: Label) -> Decided:
+    grade = desk.episodes[item.episode].grade
+    return Decided(
+        id=new_id(),
+        at=now(),
+        by=label.by,
+        trajectory=grade.trajectory.hash,
+        rubric=grade.rubric.hash,
+        criterion=item.criterion,
+        question=item.question,
+        verdict=label.verdict,
+        # Labels are what people decided by themselves; one who has seen the judge's verdict here has not.
+        blind=not desk.opinion(item, label.by).seen,
+        why=label.why,
+        imported=True,
+    )
+
+
+def reviewers_of(desk: Desk) -> Iterator[str]:
+    """Everybody who recorded anything, by name."""
+    yield from sorted({name for episode in desk.episodes.values() for name in desk.records(episode)})

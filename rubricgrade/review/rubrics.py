@@ -1,0 +1,76 @@
+"""The rubrics of grades, found again by their hash: a grade holds verdicts, but not how they make a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rubricgrade.episode.task import Task
+from rubricgrade.errors import Fault, InputError
+from rubricgrade.loading import load_rubric
+from rubricgrade.result import Grade
+from rubricgrade.rubric import Rubric
+from rubricgrade.runs.manifest import FILE as MANIFEST
+from rubricgrade.runs.manifest import read_manifest
+
+NAME = "rubric.yaml"
+ABOVE = 3
+"""Folders above a run in which a ``rubric.yaml`` is looked for."""
+
+
+def find_rubrics(top: Path, grades: Sequence[Grade], given: Sequence[Path] = ()) -> dict[str, Rubric]:
+    """The rubric of every grade, by hash.
+
+    Args:
+        top: The folder that is reviewed: rubrics of its tasks, and those in and above it, are found by themselves.
+        grades: Whose rubrics are wanted.
+        given: Rubric files that the caller names; they must be good.
+
+    Raises:
+        InputError: One that was named can't be read, or one that is wanted is not to be found.
+    """
+    wanted = {grade.rubric.hash for grade in grades}
+    found: dict[str, Rubric] = {}
+    for rubric in _candidates(top, given):
+        if wanted <= found.keys():
+            break
+        found.setdefault(rubric.hash, rubric)
+    if missing := wanted - found.keys():
+        raise InputError(list(_faults(grades, missing, found)))
+    return {name: found[name] for name in wanted}
+
+
+def _candidates(top: Path, given: Sequence[Path]) -> Iterator[Rubric]:
+    yield from [load_rubric(path) for path in given]
+    for manifest in (top / MANIFEST, *sorted(top.glob(f"*/{MANIFEST}"))):
+        if manifest.is_file():
+            yield from _of_tasks(manifest.parent)
+    places = [top.resolve(), *top.resolve().parents[:ABOVE]]
+    yield from _readable(place / NAME for place in places)
+
+
+def _of_tasks(run: Path) -> Iterator[Rubric]:
+    for facts in read_manifest(run).tasks.values():
+        try:
+            yield Task.load(facts.path).rubric
+        except InputError:
+            # The task is gone or was changed; if no other place has its rubric, the caller is told.
+            continue
+
+
+def _readable(files: Iterable[Path]) -> Iterator[Rubric]:
+    for file in files:
+        if file.is_file():
+            try:
+                yield load_rubric(file, partial=True)
+            except InputError:
+                # Whatever lies above the run need not be ours.
+                continue
+
+
+def _faults(grades: Sequence[Grade], missing: set[str], found: Mapping[str, Rubric]) -> Iterator[Fault]:
+    for name in sorted(missing):
+        of = [grade.rubric.id for grade in grades if grade.rubric.hash == name]
+        changed = any(rubric.id == of[0] for rubric in found.values())
+        hint = "it has changed since; grade again (unchanged questions cost nothing)" if changed else "name its file"
+        yield Fault(f"the rubric {of[0]!r} ({name[:19]}) of {len(of)} grades is not here: {hint}, --rubric FILE")

@@ -1,0 +1,109 @@
+"""Numbers: how far people and judge agree, one criterion in all episodes, and two versions beside each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rubricgrade.agreement.joining import answer_of
+from rubricgrade.review.figures import SPLITS, figures
+from rubricgrade.review.versions import compare, versions_of
+from rubricgrade.review.web.front import desk_of, page, reviewer_of
+
+DRAWS = 1000
+"""Of the bootstrap: a page should not be waited for."""
+
+BINS = 20
+"""Of the histogram of score changes, from -1 to 1."""
+
+
+async def agreement(request: Request) -> Response:
+    """People and judge."""
+    asked = request.query_params.get("split", "all")
+    split = asked if asked in SPLITS else "all"
+    found = figures(desk_of(request), reviewer_of(request), split=split, draws=DRAWS)
+    rows = [row for row in found.agreement.criteria if row.labelled or row.split]
+    return page(request, "agreement.html", found=found, rows=rows, split=split, splits=SPLITS)
+
+
+async def criterion(request: Request) -> Response:
+    """One criterion, as far as it is open to the reader."""
+    desk, reviewer = desk_of(request), reviewer_of(request)
+    name = request.path_params["criterion"]
+    items = [item for item in desk.items.values() if item.row == name]
+    if not items:
+        raise HTTPException(404, "no judge and no person decides such a criterion here")
+    rows: list[dict[str, Any]] = []
+    table, verdicts = Counter[tuple[str, str]](), Counter[str]()
+    for item in items:
+        if not desk.open_to(item, reviewer):
+            continue
+        result = desk.episodes[item.episode].results[item.criterion]
+        opinions = desk.opinions(item)
+        verdicts[result.verdict] += 1
+        for opinion in opinions.values():
+            if opinion.first is not None and item.by == "judge":
+                table[opinion.first.verdict, answer_of(result) or "no verdict"] += 1
+        rows.append({"item": item, "result": result, "opinions": opinions})
+    wordings = Counter((item.text, desk.episodes[item.episode].grade.rubric.hash) for item in items)
+    return page(
+        request,
+        "criterion.html",
+        name=name,
+        item=items[0],
+        rows=rows,
+        verdicts=verdicts.most_common(),
+        table=sorted(table.items()),
+        wordings=wordings.most_common(),
+        unclear=[act for row in rows for opinion in row["opinions"].values() for act in opinion.unclear],
+        closed=len(items) - len(rows),
+    )
+
+
+async def comparison(request: Request) -> Response:
+    """Two versions."""
+    desk = desk_of(request)
+    versions = versions_of(desk)
+    names = {version.id for version in versions}
+    before, after = request.query_params.get("a", ""), request.query_params.get("b", "")
+    only = request.query_params.get("only", "")
+    found = compare(desk, reviewer_of(request), before, after) if {before, after} <= names else None
+    flips = (
+        [] if found is None else [flip for flip in found.flips if not only or _against(flip.people, flip.after.verdict)]
+    )
+    return page(
+        request,
+        "compare.html",
+        versions=versions,
+        before=before,
+        after=after,
+        only=only,
+        found=found,
+        flips=flips,
+        bins=[] if found is None else _histogram([(b, c) for _, b, c in found.scores]),
+    )
+
+
+def _against(people: str | None, verdict: str) -> bool:
+    return people is not None and people != verdict
+
+
+def _histogram(pairs: list[tuple[float | None, float | None]]) -> list[int]:
+    """How many scores changed by how much, from -1 to 1."""
+    counts = [0] * (BINS + 1)
+    for before, after in pairs:
+        if before is not None and after is not None:
+            counts[round((after - before + 1) / 2 * BINS)] += 1
+    return counts
+
+
+ROUTES: tuple[BaseRoute, ...] = (
+    Route("/agreement", agreement),
+    Route("/criterion/{criterion}", criterion),
+    Route("/compare", comparison),
+)
