@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +17,7 @@ from rubricgrade.report.exits import Exit
 if TYPE_CHECKING:
     from rubricgrade.agreement import Agreement, Estimate, Joined, Row
     from rubricgrade.result import Grade
+    from rubricgrade.runs.places import Where
 
 CLOSE = 1e-9
 _WIDEST = 32  # characters of a criterion's id in the table
@@ -38,7 +38,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def agreement(
-    place: Annotated[Path, typer.Argument(metavar="RUN_OR_FOLDER", help="A folder with graded episodes in it.")],
+    place: Annotated[str, typer.Argument(metavar="RUN_OR_FOLDER", help="A folder with graded episodes, or its URL.")],
     labels: Annotated[Path, typer.Option(metavar="FILE", help="What people decided (JSONL, see docs/judge.md).")],
     *,
     rubric: Annotated[
@@ -78,40 +78,30 @@ def agreement(
         raise typer.Exit(Exit.BELOW)
 
 
-def read_grades(top: Path) -> list[tuple[str, Grade]]:
-    """The latest grade of every episode at or below a folder, with the episode's folder relative to it.
+def read_grades(where: Where) -> list[tuple[str, Grade]]:
+    """The latest grade of every episode at or below a place, with the episode's path relative to it.
 
     Raises:
         InputError: There is none.
         StoreError: A grade file can't be read.
     """
-    from rubricgrade.store.grades import latest_grade
+    from rubricgrade.runs.places import place_of
+    from rubricgrade.runs.places.local import LocalPlace
 
-    if not top.is_dir():
+    top = place_of(where)
+    if isinstance(top, LocalPlace) and not top.folder.is_dir():
         raise InputError(Fault("no such folder", str(top)))
-    grades: list[tuple[str, Grade]] = []
-    for folder in _graded_folders(top):
-        grade = latest_grade(folder)
-        if grade is not None:
-            name = folder.relative_to(top).as_posix() if folder != top else folder.resolve().name
-            grades.append((name, grade))
+    paths = top.graded()
+    grades = [
+        (top.name if path == "." else path, grade)
+        for path, grade in zip(paths, top.grades(paths), strict=True)
+        if grade is not None
+    ]
     if not grades:
         raise InputError(
             Fault("no grade in this folder, nor in any below it; `rubricgrade grade` makes some", str(top))
         )
     return grades
-
-
-def _graded_folders(top: Path) -> Iterator[Path]:
-    """Folders with a trajectory or grades, by name. Nothing below one is looked at: it may be the agent's. No links."""
-    from rubricgrade.cli.episodes import FILE
-    from rubricgrade.store.grades import FOLDER
-
-    for folder, children, files in os.walk(top):
-        children.sort()
-        if FILE in files or FOLDER in children:
-            children.clear()
-            yield Path(folder)
 
 
 def _scales(rubric: Path) -> dict[str, tuple[str, ...]]:

@@ -11,16 +11,27 @@ from rubricgrade.cli import (
     caching,
     calibrating,
     converting,
+    delivering,
+    diffing,
     doctor,
+    exporting,
     grading,
     judging,
     linting,
+    previewing,
+    probing,
+    redteaming,
+    reporting,
+    reviewing,
     running,
     sandboxes,
     schemas,
     scoring,
+    serving,
     showing,
+    starting,
     tasks,
+    testing,
 )
 from rubricgrade.version import __version__
 
@@ -52,7 +63,13 @@ def _program(
 
 
 app.command("grade")(grading.grade)
+app.command("init")(starting.init)
 app.command("lint")(linting.lint)
+app.command("test")(testing.try_examples)
+app.command("preview")(previewing.preview)
+app.command("probe")(probing.probe)
+app.command("diff")(diffing.diff)
+app.command("report")(reporting.report)
 app.command("show")(showing.show)
 app.command("schema")(schemas.schema)
 app.command("doctor")(doctor.doctor)
@@ -62,6 +79,12 @@ app.command("score")(scoring.score)
 app.command("regrade")(running.regrade)
 app.command("calibrate")(calibrating.calibrate)
 app.command("convert")(converting.convert)
+app.command("export")(exporting.export)
+app.command("review")(reviewing.review)
+app.command("serve")(serving.serve)
+app.command("redteam")(redteaming.redteam)
+app.command("uplift")(delivering.uplift)
+app.add_typer(delivering.app, name="deliver")
 app.add_typer(tasks.app, name="task")
 app.add_typer(judging.app, name="judge")
 app.add_typer(caching.app, name="cache")

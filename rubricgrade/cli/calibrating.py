@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Run, Verdicts, judging
 from rubricgrade.cli.output import note, print_json
 
 
 def calibrate(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    folder: Run,
     *,
     inspect_to: Annotated[float, typer.Option(min=0, max=1, help="Inspect tasks solved at this rate or less.")] = 0.0,
     drop_from: Annotated[float, typer.Option(min=0, max=1, help="Drop tasks solved at this rate or more.")] = 1.0,
@@ -31,14 +30,16 @@ def calibrate(
     """Keep, drop or inspect each task of a run; writes calibration.json beside it."""
     import asyncio
 
-    from rubricgrade.runs.calibration import Thresholds, calibrate
+    from rubricgrade.runs.calibration import FILE, Thresholds, calibrate
     from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.places import place_of
     from rubricgrade.runs.regrading import tasks_of
 
-    tasks = () if no_probe else tasks_of(read_manifest(folder)).values()
+    place = place_of(folder)
+    tasks = () if no_probe else tasks_of(read_manifest(place)).values()
     options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
     thresholds = Thresholds(inspect_to=inspect_to, drop_from=drop_from, attempts=attempts)
-    made = asyncio.run(calibrate(folder, thresholds, probe=not no_probe, judge=options))
+    made = asyncio.run(calibrate(place, thresholds, probe=not no_probe, judge=options))
     if json:
         print_json(made.model_dump(mode="json"))
         return
@@ -49,4 +50,4 @@ def calibrate(
         counts = f"{task.solved}/{task.attempts}"
         reasons = "; ".join(task.reasons)
         sys.stdout.write(f"{task.task:<{width}}  {counts:>7}  {rate:>4} {spread:<15} {task.decision:<7}  {reasons}\n")
-    note(f"written to {folder / 'calibration.json'}")
+    note(f"written to {place}/{FILE}")

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 VERDICTS = "verdicts.jsonl"
 
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or its URL (s3://...; extra 'cloud').")]
+ExecutedBy = Annotated[
+    str, typer.Option("--executor", metavar="NAME", help="Who does the work: local, ray or ray:ADDRESS (extra 'ray').")
+]
 Judge = Annotated[
     str | None,
     typer.Option("--judge", metavar="MODEL", envvar="RUBRICGRADE_JUDGE", help="The model that judges."),
@@ -35,6 +39,12 @@ Cache = Annotated[
         "--cache", metavar="FILE", envvar="RUBRICGRADE_CACHE", help="The verdict cache. Default: the user's own."
     ),
 ]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option("--vars", metavar="FILE|NAME=VALUE", help="Values of the rubric's vars. May be repeated."),
+]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop judging at so many US dollars.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def judging(

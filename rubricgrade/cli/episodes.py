@@ -6,42 +6,56 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from urllib.parse import quote
 
 from rubricgrade.errors import Fault, InputError, TrajectoryError
 from rubricgrade.readers import load_trajectories, load_trajectory
+from rubricgrade.runs.places import Place, place_of
+from rubricgrade.runs.places.local import LocalPlace
 from rubricgrade.trajectory import Trajectory
 
 FILE = "trajectory.json"
 NAME_LENGTH = 120
 
 
-def find_trajectories(paths: Sequence[Path]) -> list[Trajectory]:
+def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None) -> list[Trajectory]:
     """Every trajectory of some files, episode folders, or folders of episode folders.
 
+    Args:
+        paths: Where they are.
+        skipped: Takes the faults of what can't be read, which is then left out; None: that is an error.
+
     Raises:
-        TrajectoryError: With the faults of all of them.
+        TrajectoryError: With the faults of all of them; or nothing can be read at all.
     """
     found: list[Trajectory] = []
     faults: list[Fault] = []
     for path in paths:
-        try:
-            found += _load(path)
-        except TrajectoryError as error:
-            faults += error.faults
-    if faults:
+        episodes = list(episode_folders(path)) if path.is_dir() else [path]
+        if not episodes:
+            faults.append(Fault(f"no {FILE} in this folder, nor in any folder below it", file=str(path)))
+        for episode in episodes:
+            try:
+                found += [load_trajectory(episode)] if path.is_dir() else load_trajectories(episode)
+            except TrajectoryError as error:
+                faults += error.faults
+                found += [] if skipped is None else _rest(episode)
+    if faults and (skipped is None or not found):
         raise TrajectoryError(faults)
+    if skipped is not None:
+        skipped += faults
     return found
 
 
-def _load(path: Path) -> list[Trajectory]:
-    if not path.is_dir():
-        return load_trajectories(path)
-    episodes = list(episode_folders(path))
-    if not episodes:
-        raise TrajectoryError(Fault(f"no {FILE} in this folder, nor in any folder below it", file=str(path)))
-    return [load_trajectory(episode) for episode in episodes]
+def _rest(file: Path) -> list[Trajectory]:
+    """The other episodes of a file in which one can't be read. What is left of a single one is no episode."""
+    try:
+        found = load_trajectories(file, strict=False)
+    except TrajectoryError:
+        return []
+    return found if len(found) > 1 else []
 
 
 def episode_folders(top: Path) -> Iterator[Path]:
@@ -56,20 +70,22 @@ def episode_folders(top: Path) -> Iterator[Path]:
             yield Path(folder)
 
 
-def grade_folders(trajectories: Sequence[Trajectory], output: Path | None) -> list[Path]:
-    """The folder of each trajectory's grades (they go into ``grades/`` in it).
+def grade_places(trajectories: Sequence[Trajectory], output: str | None) -> list[Place]:
+    """The place of each trajectory's grades (they go into ``grades/`` in it).
 
     Args:
         trajectories: In the order of the result.
-        output: Where to put a folder for each, named after its id; None puts grades beside the trajectories.
+        output: Where to put a folder for each, named after its id: a folder or a URL; None puts grades beside the
+            trajectories.
 
     Raises:
         InputError: A trajectory has no folder of its own, or grades can't be written there.
     """
     if output is not None:
-        check_writable(output)
-        return [output / name for name in _names(trajectories)]
-    folders: list[Path] = []
+        top = place_of(output)
+        top.check_writable()
+        return [top.below(name) for name in _names(trajectories)]
+    folders: list[Place] = []
     faults: list[Fault] = []
     for trajectory in trajectories:
         if trajectory.folder is None:
@@ -77,30 +93,26 @@ def grade_folders(trajectories: Sequence[Trajectory], output: Path | None) -> li
         elif not os.access(trajectory.folder, os.W_OK):
             faults.append(Fault("can't be written to", file=str(trajectory.folder)))
         else:
-            folders.append(trajectory.folder)
+            folders.append(LocalPlace(trajectory.folder))
     if faults:
         raise InputError([*faults, Fault("say where grades go with -o DIR, or keep none with --no-store")])
     return folders
 
 
-def check_writable(folder: Path) -> None:
-    """Find out now whether a folder can be made and written to, not when there is something to write.
-
-    Raises:
-        InputError: It can't.
-    """
-    place = next(place for place in (folder, *folder.parents) if place.exists())
-    if not place.is_dir():
-        raise InputError(Fault("is no folder", str(place)))
-    if not os.access(place, os.W_OK):
-        raise InputError(Fault("can't be written to", str(place)))
-
-
 def _names(trajectories: Sequence[Trajectory]) -> Iterator[str]:
+    """A folder's name for each, no two alike: of those with one id also a part of the hash, then a number."""
     names = [_file_name(trajectory.id) for trajectory in trajectories]
     often = Counter(names)
+    taken = {name for name in names if often[name] == 1}
     for name, trajectory in zip(names, trajectories, strict=True):
-        yield name if often[name] == 1 else f"{name}.{_short(trajectory)}"
+        if often[name] == 1:
+            yield name
+            continue
+        short = f"{name}.{_short(trajectory)}"
+        numbered = (f"{short}.{number}" for number in count(2))
+        free = next(each for each in chain([short], numbered) if each not in taken)
+        taken.add(free)
+        yield free
 
 
 def _file_name(name: str) -> str:

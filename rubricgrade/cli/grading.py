@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rubricgrade.cli.choices import ExecutedBy
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
     from rubricgrade.cli.request import Request
+    from rubricgrade.errors import Fault
     from rubricgrade.report.summary import Summary
     from rubricgrade.result import Grade
 
@@ -31,11 +33,11 @@ class Unverified(StrEnum):
 
 
 class Made(NamedTuple):
-    """One grade, the name of the folder that its trajectory came from (if any), and the file that it went to."""
+    """One grade, the name of the folder that its trajectory came from (if any), and where it was written to."""
 
     grade: Grade
     place: str
-    file: Path | None
+    file: str | None
 
 
 def _votes(value: str | None) -> str | None:
@@ -111,8 +113,10 @@ def grade(
         float | None, typer.Option(min=0, callback=_finite, help="Stop judging at so many US dollars.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Write grades to DIR/<trajectory id>/grades/."),
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Write grades to DIR/<trajectory id>/grades/; DIR may be a URL."
+        ),
     ] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Write no grade files.")] = False,
     vars_: Annotated[
@@ -124,6 +128,7 @@ def grade(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Trajectories, and judge calls, at a time.")] = 8,
+    executor: ExecutedBy = "local",
     template: Annotated[
         str | None,
         typer.Option(
@@ -139,6 +144,12 @@ def grade(
         bool, typer.Option("--dry-run", help="Say what judging would take, per criterion, and call no model.")
     ] = False,
     ungated: Annotated[bool, typer.Option("--ungated", help="Decide criteria even when a gate has failed.")] = False,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable", help="Leave out, and list, trajectories that can't be read; then exit with 3."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print the summary only.")] = False,
 ) -> None:
     """Grade trajectories with a rubric. What can't be used stops it before anything is spent or written."""
@@ -147,6 +158,7 @@ def grade(
     from rubricgrade.cli.request import Request
     from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.report.summary import summarise
+    from rubricgrade.runs.executing import elsewhere
 
     options = JudgeOptions(
         model=judge,
@@ -173,7 +185,10 @@ def grade(
         ungated=ungated,
         missing=missing,
         template=template,
+        skip_unreadable=skip_unreadable,
     )
+    for fault in request.skipped:
+        note(f"skipped: {fault}")
     if dry_run:
         _plan(request, json=json)
         return
@@ -186,13 +201,13 @@ def grade(
             advance()
 
         try:
-            asyncio.run(request.run(keep))
+            asyncio.run(request.run(keep, elsewhere(executor)))
         except KeyboardInterrupt:
             note("interrupted")
     made = [done[index] for index in sorted(done)]
-    summary = summarise([each.grade for each in made], min_score=min_score, of=total)
+    summary = summarise([each.grade for each in made], min_score=min_score, of=total, skipped=len(request.skipped))
     if json:
-        print_json(_document(made, summary))
+        print_json(_document(made, summary, request.skipped))
     else:
         _print(made, summary, quiet=quiet)
     raise typer.Exit(summary.exit_code)
@@ -212,11 +227,12 @@ def _plan(request: Request, *, json: bool) -> None:
         typer.echo(line)
 
 
-def _document(made: Sequence[Made], summary: Summary) -> dict[str, Any]:
+def _document(made: Sequence[Made], summary: Summary, skipped: Sequence[Fault]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "grades": [each.grade.model_dump(mode="json") for each in made],
-        "files": [None if each.file is None else str(each.file) for each in made],
+        "files": [each.file for each in made],
+        "skipped": [str(fault) for fault in skipped],
         "summary": summary.model_dump(mode="json"),
     }
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli import choices
 from rubricgrade.cli.output import note, print_json
-from rubricgrade.errors import Fault, RubricError
+from rubricgrade.errors import Fault, JudgeError, RubricError
 from rubricgrade.report.exits import Exit
 from rubricgrade.report.numbers import count
 
 if TYPE_CHECKING:
+    from rubricgrade.loading.lint import Finding
     from rubricgrade.rubric import Rubric
 
 
@@ -29,24 +31,45 @@ class Format(StrEnum):
 
 def lint(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Rubric files, or folders to search.")],
+    *,
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Default: text; github where GITHUB_ACTIONS is set.", show_default=False),
     ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE", help="Only warnings whose code begins so (RG1, RG301). Commas, may be repeated."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE", help="No warnings whose code begins so. Errors (RG0) are always shown."),
+    ] = None,
+    llm: Annotated[
+        bool, typer.Option("--llm", help="Let the judge read the wording too (RG9); without a judge, nothing is asked.")
+    ] = False,
+    judge: choices.Judge = None,
+    api_base: choices.JudgeBase = None,
+    cache: choices.Cache = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too (exit code 1).")] = False,
 ) -> None:
     """Check rubrics without running anything. Exit code 2 for errors, 1 for warnings with --strict."""
-    from rubricgrade.checks.weaknesses import weaknesses
-    from rubricgrade.loading import check_rubric, codes
+    from rubricgrade.loading import check_rubric
 
-    named = {"untwinned": codes.UNTWINNED, "runs-agent-code": codes.RUNS_AGENT}
-
-    def weak(rubric: Rubric) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-        for weakness in weaknesses(rubric):
-            yield weakness.place, named[weakness.kind], weakness.message
-
+    selected, ignored = _codes(select, "--select"), _codes(ignore, "--ignore")
     files = rubric_files(paths)
-    findings = [finding for file in files for finding in check_rubric(file, more=weak)]
+    second = _second_reader(judge, api_base, cache) if llm else None
+
+    def more(rubric: Rubric) -> Iterator[Finding]:
+        yield from _weak(rubric)
+        if second is not None:
+            yield from second(rubric)
+
+    findings = [
+        finding
+        for file in files
+        for finding in check_rubric(file, more=more)
+        if not is_warning(finding) or _wanted(finding.code, selected, ignored)
+    ]
     errors = [finding for finding in findings if not is_warning(finding)]
     if format_ is None:
         format_ = Format.GITHUB if os.environ.get("GITHUB_ACTIONS") == "true" else Format.TEXT
@@ -60,6 +83,60 @@ def lint(
         raise typer.Exit(Exit.BAD_INPUT)
     if warnings and strict:
         raise typer.Exit(Exit.BELOW)
+
+
+def _codes(given: Sequence[str] | None, option: str) -> tuple[str, ...]:
+    """The beginnings of codes that an option names."""
+    from rubricgrade.loading import codes
+
+    named = tuple(code.strip().upper() for part in given or () for code in part.split(","))
+    for name in named:
+        if not name or not any(code.startswith(name) for code in codes.warnings()):
+            raise typer.BadParameter(
+                f"no warning's code begins with {name!r}; docs/lint.md lists them", param_hint=option
+            )
+    return named
+
+
+def _wanted(code: str, selected: tuple[str, ...], ignored: tuple[str, ...]) -> bool:
+    return (not selected or code.startswith(selected)) and not code.startswith(ignored)
+
+
+def _weak(rubric: Rubric) -> Iterator[Finding]:
+    from rubricgrade.checks.weaknesses import weaknesses
+    from rubricgrade.loading import codes
+
+    named = {
+        "untwinned": codes.UNTWINNED,
+        "shared-process": codes.SHARED,
+        "runs-agent-code": codes.RUNS_AGENT,
+    }
+    for weakness in weaknesses(rubric):
+        yield weakness.place, named[weakness.kind], weakness.message
+
+
+def _second_reader(
+    judge: str | None, api_base: str | None, cache: Path | None
+) -> Callable[[Rubric], list[Finding]] | None:
+    """Asks a judge about a rubric's wording. What it could not be asked is said, and is no finding."""
+    import asyncio
+
+    from rubricgrade.authoring.second_reader import second_reading
+    from rubricgrade.judge.options import JudgeOptions
+
+    if judge is None:
+        note("no judge is named (--judge MODEL), so no model read the wording")
+        return None
+    options = JudgeOptions(model=judge, api_base=api_base, cache=cache)
+
+    def read(rubric: Rubric) -> list[Finding]:
+        try:
+            return asyncio.run(second_reading(rubric, options))
+        except JudgeError as error:
+            note(f"{rubric.id}: the judge could not read the wording: {error}")
+            return []
+
+    return read
 
 
 def rubric_files(paths: Sequence[Path]) -> list[Path]:

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rubricgrade.chat.routing import pick
-from rubricgrade.cli.episodes import check_writable, find_trajectories, grade_folders
+from rubricgrade.cli.episodes import find_trajectories, grade_places
 from rubricgrade.cli.variables import read_vars
 from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.grading import agrade_all
 from rubricgrade.grading.judges import Judges, names_judge
+from rubricgrade.grading.many import Elsewhere
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.loading.rubric import rubric_file
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
-from rubricgrade.store.grades import write_grade
+from rubricgrade.runs.places import Place
+from rubricgrade.runs.places.local import LocalPlace
 from rubricgrade.store.verdicts import read_verdicts, write_verdicts
 from rubricgrade.trajectory import Trajectory
 
@@ -35,22 +37,24 @@ class Request:
     Attributes:
         rubric: Loaded, with its vars.
         trajectories: In the order of the arguments.
-        folders: Where each one's grades go; empty to write none.
+        places: Where each one's grades go; empty to write none.
         judge: Settings of judging.
         concurrency: Trajectories at a time.
         ungated: Decide criteria although a gate failed.
         missing: Where to write the questions that nobody could be asked; None for nowhere.
         template: What the agent's code runs in; None for what each trajectory names.
+        skipped: Faults of trajectories that can't be read and were left out, as was asked.
     """
 
     rubric: Rubric
     trajectories: tuple[Trajectory, ...]
-    folders: tuple[Path, ...]
+    places: tuple[Place, ...]
     judge: JudgeOptions
     concurrency: int
     ungated: bool
     missing: Path | None
     template: str | None
+    skipped: tuple[Fault, ...] = ()
 
     @classmethod
     def check(
@@ -60,12 +64,13 @@ class Request:
         judge: JudgeOptions,
         *,
         variables: Sequence[str],
-        output: Path | None,
+        output: str | None,
         store: bool,
         concurrency: int,
         ungated: bool,
         missing: Path | None,
         template: str | None,
+        skip_unreadable: bool = False,
     ) -> Self:
         """Load and check it all; `rubricgrade grade --help` explains the arguments.
 
@@ -73,6 +78,7 @@ class Request:
             InputError: With the faults of the rubric, of every trajectory and of the options, all at once.
         """
         faults: list[Fault] = []
+        skipped: list[Fault] | None = [] if skip_unreadable else None
         loaded = _or_faults(faults, lambda: load_rubric(rubric, vars=read_vars(variables)))
         if missing is not None and loaded is not None and not (judge.model or names_judge(loaded)):
             # Whoever wants the open questions written down and names nobody to ask means to ask nobody.
@@ -82,16 +88,23 @@ class Request:
         for file in judge.verdicts:
             _or_faults(faults, lambda file=file: read_verdicts(file))
         _or_faults(faults, lambda: _judge_can_be_asked(judge))
-        found = _or_faults(faults, lambda: find_trajectories(trajectories))
-        folders = _or_faults(faults, lambda: grade_folders(found, output) if found and store else [])
+        found = _or_faults(faults, lambda: find_trajectories(trajectories, skipped))
+        places = _or_faults(faults, lambda: grade_places(found, output) if found and store else [])
         if missing is not None:
-            _or_faults(faults, lambda: check_writable(missing.parent))
-        if faults or loaded is None or found is None or folders is None:
+            _or_faults(faults, lambda: LocalPlace(missing.parent).check_writable())
+        if faults or loaded is None or found is None or places is None:
             raise InputError(faults)
-        return cls(loaded, tuple(found), tuple(folders), judge, concurrency, ungated, missing, template)
+        return cls(
+            loaded, tuple(found), tuple(places), judge, concurrency, ungated, missing, template, tuple(skipped or ())
+        )
 
-    async def run(self, on_grade: Callable[[int, Grade], None]) -> None:
-        """Grade all; `on_grade` gets the place in the list and the grade as each is done."""
+    async def run(self, on_grade: Callable[[int, Grade], None], executor: Elsewhere | None = None) -> None:
+        """Grade all; `on_grade` gets the place in the list and the grade as each is done.
+
+        Args:
+            on_grade: Called for each.
+            executor: Who grades; None for this process.
+        """
         # What was loaded stays until the end: the collector need not look through it again and again.
         gc.freeze()
         async with Judges(self.judge) as judges:
@@ -104,6 +117,7 @@ class Request:
                     ungated=self.ungated,
                     concurrency=self.concurrency,
                     on_grade=on_grade,
+                    executor=executor,
                 )
             finally:
                 if self.missing is not None:
@@ -114,9 +128,9 @@ class Request:
         folder = self.trajectories[index].folder
         return folder.name if folder is not None else ""
 
-    def write(self, index: int, grade: Grade) -> Path | None:
-        """Write the grade of one trajectory into its folder; None when none are kept."""
-        return write_grade(grade, self.folders[index]) if self.folders else None
+    def write(self, index: int, grade: Grade) -> str | None:
+        """Write the grade of one trajectory to its place, and say where; None when none are kept."""
+        return self.places[index].write_grade(grade) if self.places else None
 
 
 def _beside(rubric: Path) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Cache, ExecutedBy, Judge, JudgeBase, Offline, Run, Verdicts, judging
 from rubricgrade.cli.output import note
 
 if TYPE_CHECKING:
     from rubricgrade.episode.agents.choosing import ModelOptions
     from rubricgrade.episode.stage import Agent
+    from rubricgrade.errors import JudgeError
     from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.runs.executing import Executor
     from rubricgrade.runs.manifest import Manifest
+    from rubricgrade.runs.places import Place
     from rubricgrade.runs.running import Plan
-
-Folder = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 
 def run(
@@ -34,9 +36,10 @@ def run(
     ] = None,
     samples: Annotated[int | None, typer.Option("-n", "--samples", min=1, help="Attempts per task.")] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The run's folder. Default: runs/<time>.")
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="The run's folder, or its URL. Default: runs/<time>."),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with a run: only what is missing.")] = None,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a run: only what is missing.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sandboxes of agents at a time.")] = 4,
     model_concurrency: Annotated[int, typer.Option(min=1, help="Calls to the agent's model at a time.")] = 8,
     api_base: Annotated[
@@ -47,11 +50,26 @@ def run(
     max_seconds: Annotated[float, typer.Option(min=1, help="Wall time of the agent.")] = 1800.0,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one episode, in and out.")] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop the run when the agent's model has cost so many US dollars.")
+        float | None,
+        typer.Option(min=0, help="Stop the run when agents and judges have cost so many US dollars, resumed or not."),
     ] = None,
+    max_episode_cost: Annotated[
+        float | None,
+        typer.Option(min=0, help="End an episode when the agent's model has cost so many US dollars in it."),
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IN/OUT", help="The agent's model: US dollars per million tokens, where the price list has none."
+        ),
+    ] = None,
+    parallel_calls: Annotated[
+        int, typer.Option(min=1, help="Tool calls of one reply that are carried out at a time.")
+    ] = 4,
     retries: Annotated[
         int, typer.Option(min=0, help="How often an attempt is made again that failed by no fault of the agent's.")
     ] = 3,
+    executor: ExecutedBy = "local",
     network: Annotated[bool, typer.Option("--network", help="Give tasks that ask for it the network.")] = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
@@ -67,35 +85,70 @@ def run(
     from rubricgrade.episode.limits import Limits
     from rubricgrade.errors import JudgeError
     from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.executing import choose_executor
     from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.places import place_of
     from rubricgrade.runs.running import Plan, load_tasks
+    from rubricgrade.runs.spending import Purse
 
     there = None if resume is None else read_manifest(resume)
     paths = list(tasks or ()) or [Path(facts.path) for facts in (there.tasks.values() if there else ())]
     loaded = load_tasks(paths)
-    options = ModelOptions(api_base=api_base, concurrency=model_concurrency, max_cost=max_cost, temperature=temperature)
+    place = place_of(resume or output or f"runs/{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    try:
+        left = Purse(max_cost, place.lines()).left()
+    except JudgeError as error:
+        raise typer.Exit(_stopped(error, place)) from None
+    options = ModelOptions(
+        api_base=api_base,
+        concurrency=model_concurrency,
+        max_cost=left,
+        temperature=temperature,
+        extra={} if price is None else _price(price),
+    )
     plan = Plan(
         tasks=loaded,
         agent=_agent(agent, there, options),
-        folder=resume or output or Path("runs") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}",
+        folder=place,
         samples=samples or (there.samples if there else 1),
         concurrency=concurrency,
-        limits=Limits(max_steps=max_steps, seconds=max_seconds, tokens=max_tokens),
+        limits=Limits(
+            max_steps=max_steps,
+            seconds=max_seconds,
+            tokens=max_tokens,
+            cost=max_episode_cost,
+            parallel=parallel_calls,
+        ),
         judge=judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded),
         network=network or bool(there and there.network),
         retries=retries,
+        max_cost=max_cost,
     )
     try:
-        lost = asyncio.run(_run(plan, quiet=quiet))
+        lost = asyncio.run(_run(plan, choose_executor(executor, model=options), quiet=quiet))
     except KeyboardInterrupt:
         note(f"interrupted; go on with: rubricgrade run --resume {plan.folder}")
         raise typer.Exit(Exit.INTERRUPTED) from None
     except JudgeError as error:
         if error.cause != "budget":
             raise
-        note(f"{error}\ngo on with: rubricgrade run --resume {plan.folder}")
-        raise typer.Exit(Exit.COST_CAP) from None
+        raise typer.Exit(_stopped(error, place)) from None
     raise typer.Exit(_report(plan, lost))
+
+
+def _stopped(error: JudgeError, place: Place) -> int:
+    from rubricgrade.report.exits import Exit
+
+    note(f"{error}\nwith a larger cap, or none: rubricgrade run --resume {place}")
+    return Exit.COST_CAP
+
+
+def _price(text: str) -> dict[str, float]:
+    """Prices per million tokens as litellm names them, per token."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", text)
+    if found is None:
+        raise typer.BadParameter("is two prices, such as 0.25/2", param_hint="--price")
+    return {"input_cost_per_token": float(found[1]) / 1e6, "output_cost_per_token": float(found[2]) / 1e6}
 
 
 def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> Agent:
@@ -110,7 +163,7 @@ def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> A
     return choose_agent(name, options)
 
 
-async def _run(plan: Plan, *, quiet: bool) -> int:
+async def _run(plan: Plan, executor: Executor, *, quiet: bool) -> int:
     """Make what is missing; returns how many attempts were lost."""
     from rubricgrade.cli.table import board
     from rubricgrade.runs.running import Lost, missing, run
@@ -118,7 +171,7 @@ async def _run(plan: Plan, *, quiet: bool) -> int:
     jobs = missing(plan)
     lost = 0
     with board(len(jobs), plan.concurrency, shown=not quiet) as shown:
-        async for outcome in run(plan):
+        async for outcome in run(plan, executor=executor):
             if isinstance(outcome, Lost):
                 lost += 1
                 shown.lost(outcome)
@@ -143,13 +196,14 @@ def _report(plan: Plan, lost: int) -> int:
 
 
 def regrade(
-    folder: Folder,
+    folder: Run,
     *,
     rubric: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another rubric. Default: each task's own, as it is now.")
     ] = None,
     task: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only these tasks. May be repeated.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Attempts at a time.")] = 4,
+    executor: ExecutedBy = "local",
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
     offline: Offline = False,
@@ -161,28 +215,42 @@ def regrade(
 
     from rubricgrade.cli.scoring import print_standing
     from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.executing import choose_executor
     from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.places import place_of
     from rubricgrade.runs.regrading import tasks_of
     from rubricgrade.runs.standing import stand
 
-    tasks = tasks_of(read_manifest(folder)).values()
+    place = place_of(folder)
+    tasks = tasks_of(read_manifest(place)).values()
     options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
-    changed = asyncio.run(_regrade(folder, rubric, task or (), options, concurrency))
-    standing = stand(folder)
+    changed = asyncio.run(
+        _regrade(place, choose_executor(executor), rubric, task or (), options, concurrency=concurrency)
+    )
+    standing = stand(place)
     print_standing(standing)
     note(f"{changed} scores changed")
     raise typer.Exit(Exit.UNGRADED if standing.overall.ungraded else Exit.DONE)
 
 
 async def _regrade(
-    folder: Path, rubric: Path | None, only: Sequence[str], judge: JudgeOptions, concurrency: int
+    place: Place,
+    executor: Executor,
+    rubric: Path | None,
+    only: Sequence[str],
+    judge: JudgeOptions,
+    *,
+    concurrency: int,
 ) -> int:
     from rubricgrade.loading import load_rubric
     from rubricgrade.runs.regrading import regrade
 
     changed = 0
     another = None if rubric is None else load_rubric(rubric)
-    async for one in regrade(folder, rubric=another, only=frozenset(only), judge=judge, concurrency=concurrency):
+    regraded = regrade(
+        place, rubric=another, only=frozenset(only), judge=judge, concurrency=concurrency, executor=executor
+    )
+    async for one in regraded:
         if one.changed:
             changed += 1
             line = one.attempt.line

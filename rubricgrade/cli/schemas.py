@@ -17,10 +17,11 @@ class Format(StrEnum):
     GRADE = "grade"
     TRAJECTORY = "trajectory"
     VERDICT = "verdict"
+    REVIEW = "review"
 
 
 def schema(
-    of: Annotated[Format, typer.Argument(metavar="[rubric|grade|trajectory|verdict]")] = Format.RUBRIC,
+    of: Annotated[Format, typer.Argument(metavar="[rubric|grade|trajectory|verdict|review]")] = Format.RUBRIC,
 ) -> None:
     """Print the JSON Schema of a file format."""
     print_json(_schema(of))
@@ -44,3 +45,7 @@ def _schema(of: Format) -> dict[str, Any]:
             from rubricgrade.store.verdicts import Verdict
 
             return Verdict.model_json_schema(mode="serialization")
+        case Format.REVIEW:
+            from rubricgrade.review.records import record_schema
+
+            return record_schema()

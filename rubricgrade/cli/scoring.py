@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rubricgrade.cli.choices import Run
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    folder: Run,
     *,
     k: Annotated[
         list[int] | None,

@@ -28,6 +28,7 @@ def check(
     """Prove tasks: the reference solves it, doing nothing does not, twice the same, nothing sealed is in reach."""
     import asyncio
 
+    from rubricgrade.episode.site import site_of
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
     from rubricgrade.runs.proving import Finding, check_task
@@ -40,6 +41,8 @@ def check(
         found: list[Finding] = []
         for task in loaded:
             sys.stdout.write(f"{task.id}\n")
+            for remark in site_of(task).recipe.notes:
+                sys.stdout.write(f"  note   {one_line(remark, 300)}\n")
             async for finding in check_task(task, judge=options):
                 word = {True: "ok", False: "FAILS", None: "open"}[finding.holds]
                 sys.stdout.write(f"  {word:<5}  {finding.what}: {one_line(finding.message, 300)}\n")
@@ -129,4 +132,6 @@ def _rows(file: Path) -> list[dict[str, object]]:
         rows = rows or [json_module.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError) as error:
         raise InputError(Fault(f"holds no rows of JSON: {error}", str(file))) from None
+    if wrong := [number for number, row in enumerate(rows, 1) if not isinstance(row, dict)]:
+        raise InputError([Fault(f"row {number} is no object", str(file)) for number in wrong])
     return rows

@@ -34,7 +34,11 @@ def references(rubric: Rubric) -> list[Reference]:
 
 def example_trajectories(rubric: Rubric) -> list[Reference]:
     """Trajectories that examples name. They test the rubric and decide nothing, so they are not sealed."""
-    return [
+    whole = [
+        Reference(("examples", index, "trajectory"), example.trajectory)
+        for index, example in enumerate(rubric.examples)
+    ]
+    return whole + [
         Reference((*one.place, "examples", index, "trajectory"), example.trajectory)
         for one in placed(rubric)
         for index, example in enumerate(one.criterion.examples)

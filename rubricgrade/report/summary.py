@@ -24,6 +24,7 @@ class Summary(BaseModel):
     Attributes:
         n: Grades in all; always `graded` + `gated` + `ungraded`.
         missing: Trajectories without a grade, because grading was interrupted.
+        skipped: Faults of trajectories that could not be read and were left out, as was asked.
         causes: How many ungraded ones have each (first) cause.
         mean: Mean score over graded and gated, 0 to 1; None when there are none. An ungraded one is in no mean.
         counted: How many the mean is over.
@@ -42,6 +43,7 @@ class Summary(BaseModel):
 
     n: int
     missing: int = 0
+    skipped: int = 0
     graded: int
     gated: int
     ungraded: int
@@ -59,13 +61,16 @@ class Summary(BaseModel):
     verdict: str
 
 
-def summarise(grades: Sequence[Grade], *, min_score: float | None = None, of: int | None = None) -> Summary:
+def summarise(
+    grades: Sequence[Grade], *, min_score: float | None = None, of: int | None = None, skipped: int = 0
+) -> Summary:
     """Sum up.
 
     Args:
         grades: What there is; may be empty.
         min_score: The mean score that is asked for, 0 to 1 (compared at 1e-9).
         of: How many there should be; fewer grades mean that grading was interrupted. Default: as many as there are.
+        skipped: Faults of what could not be read and was left out: then this is no whole batch, as with ungraded ones.
     """
     scores = [grade.score for grade in grades if grade.score is not None]
     statuses = Counter(grade.status for grade in grades)
@@ -75,9 +80,12 @@ def summarise(grades: Sequence[Grade], *, min_score: float | None = None, of: in
     code, verdict = (
         (Exit.INTERRUPTED, f"interrupted: {len(grades)} of {of} done") if missing else _outcome(grades, mean, min_score)
     )
+    if skipped and code in (Exit.DONE, Exit.BELOW):
+        code, verdict = Exit.UNGRADED, f"what could not be read was skipped ({count(skipped, 'fault')}); {verdict}"
     return Summary(
         n=len(grades),
         missing=missing,
+        skipped=skipped,
         graded=statuses["graded"],
         gated=statuses["gated"],
         ungraded=statuses["ungraded"],

@@ -1,0 +1,44 @@
+"""Who decides judged criteria while a rubric is being tried: the model that is named, else what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from rubricgrade.grading.judges import names_judge
+from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.rubric import Rubric
+
+VERDICTS = "verdicts.jsonl"
+
+
+def deciding(
+    rubric: Rubric,
+    file: Path,
+    *,
+    model: str | None = None,
+    base: str | None = None,
+    offline: bool = False,
+    verdicts: Sequence[Path] = (),
+    cache: Path | Literal[False] | None = None,
+    max_cost: float | None = None,
+) -> JudgeOptions:
+    """The judge's settings.
+
+    Args:
+        rubric: May name a model itself.
+        file: Where it was read from: ``verdicts.jsonl`` beside it decides when there is nobody to ask.
+        model: The model to ask.
+        base: Its endpoint.
+        offline: Ask nobody, whoever is named.
+        verdicts: Recorded verdicts, instead of those beside the rubric.
+        cache: The verdict cache.
+        max_cost: US dollars after which no call is made.
+    """
+    offline = offline or not (model or names_judge(rubric))
+    beside = file.parent / VERDICTS
+    files = [*verdicts, *([beside] if offline and not verdicts and beside.is_file() else [])]
+    return JudgeOptions(
+        model=model, api_base=base, offline=offline, verdicts=tuple(files), cache=cache, max_cost=max_cost
+    )

@@ -1,0 +1,76 @@
+"""`rubricgrade report`: a run as one file, for people (HTML), pull requests (Markdown) and CI (JUnit)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rubricgrade.cli.output import note
+from rubricgrade.errors import StoreError
+
+
+class Format(StrEnum):
+    """What is written."""
+
+    HTML = "html"
+    MD = "md"
+    JUNIT = "junit"
+
+
+def report(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run's folder or its URL, a folder of grades, or a grade file.")
+    ],
+    *,
+    format_: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.HTML,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where to. Default: report.html for html, else standard output."
+        ),
+    ] = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="A bar: for the mean, and in JUnit for every episode."),
+    ] = None,
+) -> None:
+    """Sum up a run: scores, how often each criterion is met, points lost, what is ungraded and why, the evidence."""
+    from rubricgrade.report.collecting import collect
+    from rubricgrade.report.overview import overview
+
+    found = overview(collect(run), min_score=min_score)
+    if format_ is Format.HTML:
+        from rubricgrade.report.html import html_report
+
+        text = html_report(found)
+        output = output or Path("report.html")
+    elif format_ is Format.MD:
+        from rubricgrade.report.markdown import markdown_report
+
+        text = markdown_report(found)
+    else:
+        from rubricgrade.report.junit import junit_report
+
+        text = junit_report(found, at_least=min_score)
+    if output is None:
+        sys.stdout.write(text)
+        return
+    _write(output, text)
+    note(f"written to {output}")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the whole file or nothing."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"can't write {path}: {error.strerror or error}") from error
