@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,11 +18,13 @@ from rubricgrade.errors import InputError, RubricgradeError
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.result import Grade
 from rubricgrade.runs.manifest import read_manifest
+from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.regrading import regrade, tasks_of
 from rubricgrade.runs.standing import CLOSE, Attempt, attempts_of
 from rubricgrade.runs.statistics import wilson
 from rubricgrade.sandbox import Provider
 
+FILE = "calibration.json"
 SCHEMA = "rubricgrade.calibration/1"
 Decision = Literal["keep", "drop", "inspect"]
 
@@ -83,17 +84,17 @@ class Calibration(BaseModel):
 
 
 async def calibrate(
-    folder: Path,
+    where: Where,
     thresholds: Thresholds | None = None,
     *,
     probe: bool = True,
     judge: JudgeOptions | None = None,
     provider: Provider | None = None,
 ) -> Calibration:
-    """Decide about every task of a run, and write ``calibration.json`` into its folder.
+    """Decide about every task of a run, and write ``calibration.json`` beside it.
 
     Args:
-        folder: The run's.
+        where: The run's place.
         thresholds: Where the decisions change.
         probe: Also try each doubtful task: run its reference solution, and grade its attempts again.
         judge: For probing; only what is not in the cache is asked.
@@ -103,8 +104,9 @@ async def calibrate(
         InputError: It is no run; or, when probing, a task of it can't be used any more.
     """
     thresholds = thresholds or Thresholds()
-    manifest = read_manifest(folder)
-    attempts = attempts_of(folder, manifest)
+    place = place_of(where)
+    manifest = read_manifest(place)
+    attempts = attempts_of(place, manifest)
     tasks = tasks_of(manifest) if probe else {}
     made: list[Calibrated] = []
     for name, facts in sorted(manifest.tasks.items()):
@@ -112,10 +114,10 @@ async def calibrate(
         reasons = list(_seen(its))
         rate = _rate(its)
         if probe and its and (rate is None or rate <= thresholds.inspect_to or reasons):
-            reasons += await _tried(tasks[name], folder, its, judge or JudgeOptions(), provider)
+            reasons += await _tried(tasks[name], place, its, judge or JudgeOptions(), provider)
         made.append(_decided(name, facts.category, its, reasons, thresholds))
     result = Calibration(run=manifest.run, agent=manifest.agent, thresholds=thresholds, tasks=tuple(made))
-    (folder / "calibration.json").write_text(result.model_dump_json(indent=1) + "\n")
+    place.write(FILE, (result.model_dump_json(indent=1) + "\n").encode())
     return result
 
 
@@ -183,7 +185,7 @@ def _split(grade: Grade) -> list[str]:
 
 
 async def _tried(
-    task: Task, folder: Path, attempts: Sequence[Attempt], judge: JudgeOptions, provider: Provider | None
+    task: Task, place: Place, attempts: Sequence[Attempt], judge: JudgeOptions, provider: Provider | None
 ) -> list[str]:
     """What trying says: does the reference still pass, and does grading again give the same."""
     reasons: list[str] = []
@@ -204,7 +206,7 @@ async def _tried(
     known = {attempt.line.sample: attempt for attempt in attempts}
     flaky = [
         f"{BROKEN}attempt {again.attempt.line.sample} was graded {again.attempt.reward} and is now {again.grade.score}"
-        async for again in regrade(folder, only=frozenset({task.id}), judge=judge, store=False, provider=provider)
+        async for again in regrade(place, only=frozenset({task.id}), judge=judge, store=False, provider=provider)
         if again.attempt.line.sample in known and again.changed
     ]
     return [*reasons, *flaky]

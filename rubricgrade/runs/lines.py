@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +13,16 @@ from rubricgrade.episode.playing import Episode
 from rubricgrade.episode.tools import cut
 from rubricgrade.errors import StoreError
 from rubricgrade.result import CriterionResult, Grade, ItemResult
+from rubricgrade.store import journal
 from rubricgrade.trajectory import Step, Trajectory
 
 FILE = "trajectories.jsonl"
 SHOWN = 2000
 """Characters of a tool's output in a line; the trajectory file has all of it."""
-BLOCK = 1 << 16
 
 
 class Tokens(BaseModel):
-    """What the agent's model took; `cost` in US dollars, None if unknown."""
+    """What a model took; `cost` in US dollars, None if unknown."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -50,12 +47,14 @@ class Line(BaseModel):
         end: Why the agent stopped.
         steps: Replies of the agent.
         usage: Of the agent's model.
+        judging: Of the models that judged it.
         fork_ms: Time to fork.
         agent_ms: Time of the agent.
         grade_ms: Time to grade.
         trajectory: Hash of the trajectory.
         task_hash: Hash of the task.
         messages: OpenAI-style, tool output cut to 2,000 characters.
+        folder: Name of the attempt's folder in the task's, where it is not the sample's number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,12 +71,19 @@ class Line(BaseModel):
     end: str
     steps: int
     usage: Tokens
+    judging: Tokens = Tokens()
     fork_ms: int
     agent_ms: int
     grade_ms: int
     trajectory: str
     task_hash: str
     messages: tuple[dict[str, Any], ...]
+    folder: str = ""
+
+    @property
+    def home(self) -> str:
+        """Path of the attempt's folder in the run."""
+        return f"{self.task}/{self.folder or self.sample}"
 
     @property
     def key(self) -> tuple[str, int]:
@@ -105,6 +111,7 @@ def line_of(run: str, task_hash: str, episode: Episode) -> Line:
         usage=Tokens(input=usage.input_tokens or 0, output=usage.output_tokens or 0, cost=usage.cost)
         if usage
         else Tokens(),
+        judging=Tokens(input=grade.usage.input_tokens, output=grade.usage.output_tokens, cost=grade.usage.cost),
         fork_ms=episode.timing.fork_ms,
         agent_ms=episode.timing.agent_ms,
         grade_ms=episode.timing.grade_ms,
@@ -134,16 +141,16 @@ def _is_well(item: ItemResult) -> bool:
     return item.value == (0 if bad else 1)
 
 
-def messages_of(trajectory: Trajectory) -> Iterator[dict[str, Any]]:
-    """The messages in OpenAI's form."""
+def messages_of(trajectory: Trajectory, shown: int | None = SHOWN) -> Iterator[dict[str, Any]]:
+    """The messages in OpenAI's form; a tool's output is cut to `shown` characters, or whole without a limit."""
     for step in trajectory.steps:
-        yield _message(step, trajectory)
+        yield _message(step, trajectory, shown)
 
 
-def _message(step: Step, trajectory: Trajectory) -> dict[str, Any]:
+def _message(step: Step, trajectory: Trajectory, shown: int | None) -> dict[str, Any]:
     if step.role == "tool":
         asked = None if step.answers is None else trajectory.steps[step.answers[0]].calls[step.answers[1] - 1].id
-        return {"role": "tool", "tool_call_id": asked, "content": cut(step.text, SHOWN)}
+        return {"role": "tool", "tool_call_id": asked, "content": step.text if shown is None else cut(step.text, shown)}
     message: dict[str, Any] = {"role": step.role, "content": step.text}
     if step.calls:
         message["tool_calls"] = [
@@ -160,6 +167,12 @@ def _message(step: Step, trajectory: Trajectory) -> dict[str, Any]:
     return message
 
 
+def jsonl_of(lines: Iterable[Line]) -> bytes:
+    """The lines as they stand in the file."""
+    texts = (json.dumps(line.model_dump(mode="json"), ensure_ascii=False, allow_nan=False) for line in lines)
+    return "".join(f"{text}\n" for text in texts).encode("utf-8", "surrogatepass")
+
+
 def append(file: Path, line: Line) -> bool:
     """Add a line, unless there is one of this task and sample; safe for many processes at once.
 
@@ -171,16 +184,10 @@ def append(file: Path, line: Line) -> bool:
     Raises:
         StoreError: The file can't be written, or is damaged in its middle.
     """
-    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False, allow_nan=False) + "\n"
-    with _locked(file) as handle:
-        _mend(handle)
-        if any(found.key == line.key for found in _parse(file, _content(handle))):
+    with journal.opened(file) as lines:
+        if any(found.key == line.key for found in _parse(file, lines.content().splitlines())):
             return False
-        os.lseek(handle, 0, os.SEEK_END)
-        view = memoryview(text.encode("utf-8", "surrogatepass"))
-        while view:
-            view = view[os.write(handle, view) :]
-        os.fsync(handle)
+        lines.add(jsonl_of([line]))
     return True
 
 
@@ -190,43 +197,12 @@ def read_lines(file: Path) -> list[Line]:
     Raises:
         StoreError: The file can't be read, or is damaged in its middle.
     """
-    if not file.exists():
-        return []
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise StoreError(f"can't read {file}: {error.strerror or error}") from error
-    return list(_parse(file, content[: content.rfind(b"\n") + 1]))
+    return list(_parse(file, journal.whole_lines(file)))
 
 
-def _parse(file: Path, content: bytes) -> Iterator[Line]:
-    for number, text in enumerate(content.splitlines(), 1):
+def _parse(file: Path, lines: list[bytes]) -> Iterator[Line]:
+    for number, text in enumerate(lines, 1):
         try:
             yield Line.model_validate_json(text)
         except ValidationError as error:
             raise StoreError(f"{file}:{number}: is no line of a run: {error.errors()[0]['msg']}") from None
-
-
-@contextmanager
-def _locked(file: Path) -> Generator[int]:
-    try:
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield handle
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise StoreError(f"can't write {file}: {error.strerror or error}") from error
-
-
-def _content(handle: int) -> bytes:
-    os.lseek(handle, 0, os.SEEK_SET)
-    return b"".join(iter(lambda: os.read(handle, BLOCK), b""))
-
-
-def _mend(handle: int) -> None:
-    content = _content(handle)
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.ftruncate(handle, whole)

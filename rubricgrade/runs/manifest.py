@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import platform
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rubricgrade.episode.environment import template_hash
 from rubricgrade.episode.limits import Limits
+from rubricgrade.episode.site import template_hash
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import Fault, InputError, StoreError
-from rubricgrade.readers.native import replace_file
+from rubricgrade.errors import Fault, InputError
+from rubricgrade.runs.places import Where, place_of
 from rubricgrade.version import __version__
 
 FILE = "run.json"
@@ -110,23 +109,25 @@ def manifest_of(
     )
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run's folder.
+def read_manifest(where: Where) -> Manifest:
+    """The manifest of a run.
 
     Raises:
-        InputError: There is none, or it can't be read.
+        InputError: There is none, or it can't be used.
+        StoreError: It can't be read.
     """
-    file = folder / FILE
+    place = place_of(where)
+    data = place.read(FILE)
+    if data is None:
+        raise InputError(Fault(f"is no run: there is no {FILE}", str(place)))
     try:
-        return Manifest.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise InputError(Fault(f"is no run: {FILE} can't be read ({error.strerror})", str(folder))) from None
+        return Manifest.model_validate_json(data)
     except ValidationError as error:
-        raise InputError(Fault(f"can't be used: {error.errors()[0]['msg']}", str(file))) from None
+        raise InputError(Fault(f"can't be used: {error.errors()[0]['msg']}", f"{place}/{FILE}")) from None
 
 
-def enter(folder: Path, wanted: Manifest) -> Manifest:
-    """Begin a run in a folder, or go on with the one that is there.
+def enter(where: Where, wanted: Manifest) -> Manifest:
+    """Begin a run at a place, or go on with the one that is there.
 
     More attempts per task, and other limits of time and cost, may be asked of a run that goes on; anything else would
     mix two runs in one.
@@ -136,18 +137,15 @@ def enter(folder: Path, wanted: Manifest) -> Manifest:
 
     Raises:
         InputError: The run that is there is another one; says in what.
-        StoreError: The folder can't be written.
+        StoreError: The place can't be read or written.
     """
-    if (folder / FILE).exists():
-        there = read_manifest(folder)
-        if faults := _differences(there, wanted, str(folder / FILE)):
+    place = place_of(where)
+    if place.read(FILE) is not None:
+        there = read_manifest(place)
+        if faults := _differences(there, wanted, f"{place}/{FILE}"):
             raise InputError(faults)
         wanted = there.model_copy(update={"samples": max(there.samples, wanted.samples), "limits": wanted.limits})
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / FILE, (wanted.model_dump_json(indent=1) + "\n").encode())
-    except OSError as error:
-        raise StoreError(f"can't write into {folder}: {error.strerror or error}") from error
+    place.write(FILE, (wanted.model_dump_json(indent=1) + "\n").encode())
     return wanted
 
 

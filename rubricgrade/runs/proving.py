@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from rubricgrade import digest
 from rubricgrade.episode.agents.proving import Nop, Oracle
-from rubricgrade.episode.environment import prepared
+from rubricgrade.episode.environment import graded_in, prepared
 from rubricgrade.episode.playing import Episode, run_episode
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
@@ -92,7 +92,8 @@ async def check_task(
         yield _does_not_solve(task, nothing.grade)
         second = await play(Oracle(), "second")
         yield _same("the reference is graded the same twice", first.grade, second.grade)
-        again = await agrade(first.trajectory, task.rubric, judge=judges, provider=provider, template=template)
+        grading = await held.enter_async_context(graded_in(task, template, provider))
+        again = await agrade(first.trajectory, task.rubric, judge=judges, provider=provider, template=grading)
         yield _same("grading again changes nothing", first.grade, again)
         yield await _sealed(task, template, provider)
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rubricgrade.episode.environment import prepared, template_hash
+from rubricgrade.episode.site import template_hash
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError
-from rubricgrade.grading import agrade
-from rubricgrade.grading.judges import Judges
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
+from rubricgrade.runs.executing import Executor, Local, Terms
 from rubricgrade.runs.manifest import Manifest, read_manifest
+from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.standing import Attempt, attempts_of
-from rubricgrade.sandbox import Provider, Template, default_provider
+from rubricgrade.sandbox import Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def tasks_of(manifest: Manifest) -> dict[str, Task]:
 
 
 async def regrade(
-    folder: Path,
+    where: Where,
     *,
     rubric: Rubric | None = None,
     only: frozenset[str] = frozenset(),
@@ -68,46 +68,39 @@ async def regrade(
     concurrency: int = 4,
     store: bool = True,
     provider: Provider | None = None,
+    executor: Executor | None = None,
 ) -> AsyncGenerator[Regraded]:
     """Grade every attempt of a run again; yields each as it is done. Lines keep the first grade.
 
     Args:
-        folder: The run's.
+        where: The run's place.
         rubric: Another rubric for all of them; default: each task's own, as it is now.
         only: Ids of the tasks to grade; empty: all.
         judge: As in `agrade`.
         concurrency: Attempts at a time.
         store: Whether the grades are written, to become the current ones.
         provider: Where sandboxes come from.
+        executor: Who grades; default: this process, with `provider`. Only this process writes grades.
 
     Raises:
         InputError: It is no run, or a task of it can't be used any more.
     """
-    manifest = read_manifest(folder)
+    place = place_of(where)
+    manifest = read_manifest(place)
     if unknown := sorted(only - manifest.tasks.keys()):
         raise InputError(f"this run has no task {', '.join(unknown)}")
     tasks = tasks_of(manifest)
-    provider = provider or default_provider()
-    attempts = [one for one in attempts_of(folder, manifest) if not only or one.line.task in only]
+    attempts = [one for one in attempts_of(place, manifest) if not only or one.line.task in only]
     slots = asyncio.Semaphore(concurrency)
-    async with AsyncExitStack() as held:
-        judges = await held.enter_async_context(Judges(judge or JudgeOptions()))
-        templates: Mapping[str, Template] = {
-            name: await held.enter_async_context(prepared(tasks[name], provider, network=manifest.network))
-            for name in sorted({one.line.task for one in attempts})
-        }
+    terms = Terms(judge or JudgeOptions(), network=manifest.network)
+    async with (executor or Local(provider)).workers(terms) as workers:
 
         async def again(attempt: Attempt) -> Regraded:
-            name = attempt.line.task
-            async with slots:
-                grade = await agrade(
-                    load_trajectory(attempt.folder),
-                    rubric or tasks[name].rubric,
-                    judge=judges,
-                    provider=provider,
-                    template=templates[name],
-                    store=attempt.folder if store else None,
-                )
+            task = tasks[attempt.line.task]
+            async with slots, _at_hand(attempt.place) as folder:
+                grade = await workers.grade(load_trajectory(folder), rubric or task.rubric, task)
+            if store:
+                await asyncio.to_thread(attempt.place.write_grade, grade)
             return Regraded(attempt, grade)
 
         work = [asyncio.create_task(again(attempt)) for attempt in attempts]
@@ -118,3 +111,14 @@ async def regrade(
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _at_hand(attempt: Place) -> AsyncGenerator[Path]:
+    """An attempt's files on this machine, without holding up the others while they are fetched."""
+    fetching = attempt.episode()
+    folder = await asyncio.to_thread(fetching.__enter__)
+    try:
+        yield folder
+    finally:
+        await asyncio.to_thread(fetching.__exit__, None, None, None)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import random
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rubricgrade import tree
-from rubricgrade.episode.environment import prepared
 from rubricgrade.episode.limits import Limits
-from rubricgrade.episode.playing import Episode, run_episode
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import CheckError, InputError, JudgeError, SandboxError, StoreError
-from rubricgrade.grading.judges import Judges
+from rubricgrade.errors import CheckError, InputError, JudgeError, SandboxError
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.runs.lines import FILE, Line, append, line_of, read_lines
+from rubricgrade.runs.executing import Executor, Local, Terms, Workers
+from rubricgrade.runs.lines import Line, line_of
 from rubricgrade.runs.manifest import enter, manifest_of
-from rubricgrade.sandbox import Provider, Template, default_provider
+from rubricgrade.runs.places import Place, Where, place_of
+from rubricgrade.runs.places.local import LocalPlace
+from rubricgrade.runs.spending import Purse
+from rubricgrade.sandbox import Provider
 
 WAIT = 0.5
 LONGEST_WAIT = 30.0
@@ -35,24 +34,27 @@ class Plan:
     Attributes:
         tasks: With distinct ids.
         agent: Who acts.
-        folder: The run's folder; its name is the run's.
+        folder: The run's folder, or its URL; its name is the run's.
         samples: Attempts per task.
         concurrency: Episodes at a time. Calls to models have limits of their own, in the agent's and judge's options.
         limits: Of one episode.
         judge: How judged criteria are decided.
         network: Whether tasks that ask for the internet get it.
         retries: How often an attempt is made again that failed by no fault of the agent's.
+        max_cost: US dollars of agents and judges, also of what was done before; then no attempt is begun. What is
+            under way is finished.
     """
 
     tasks: tuple[Task, ...]
     agent: Agent
-    folder: Path
+    folder: Where
     samples: int = 1
     concurrency: int = 4
     limits: Limits = field(default_factory=Limits)
     judge: JudgeOptions = field(default_factory=JudgeOptions)
     network: bool = False
     retries: int = 3
+    max_cost: float | None = None
 
     def __post_init__(self) -> None:
         names = [task.id for task in self.tasks]
@@ -76,11 +78,13 @@ Outcome = Line | Lost
 
 def missing(plan: Plan) -> list[tuple[Task, int]]:
     """The attempts without a line, one of each task after the other, so that a run that is cut is cut evenly."""
-    done = {line.key for line in read_lines(plan.folder / FILE)}
+    done = {line.key for line in place_of(plan.folder).lines()}
     return [(task, sample) for sample in range(plan.samples) for task in plan.tasks if (task.id, sample) not in done]
 
 
-async def run(plan: Plan, *, provider: Provider | None = None) -> AsyncGenerator[Outcome]:
+async def run(
+    plan: Plan, *, provider: Provider | None = None, executor: Executor | None = None
+) -> AsyncGenerator[Outcome]:
     """Make all missing attempts; yields each as it is done. Call it again to go on with a run that was cut.
 
     Leaving the loop ends what is under way: forks are closed, and attempts that are not done leave no line.
@@ -88,15 +92,17 @@ async def run(plan: Plan, *, provider: Provider | None = None) -> AsyncGenerator
     Args:
         plan: What to do.
         provider: Where sandboxes come from.
+        executor: Who plays and grades; default: this process, with `provider`. Only this process writes the record.
 
     Raises:
         InputError: The folder holds another run.
-        JudgeError: ``budget``: the cost cap is reached.
+        JudgeError: ``budget``: the cost cap is reached, or it can't be known whether it is.
         StoreError: The run's folder can't be written.
     """
     judge = plan.judge.model or ("recorded" if plan.judge.verdicts else None)
+    place = place_of(plan.folder)
     wanted = manifest_of(
-        plan.folder.resolve().name,
+        place.name,
         plan.tasks,
         plan.agent,
         samples=plan.samples,
@@ -104,11 +110,14 @@ async def run(plan: Plan, *, provider: Provider | None = None) -> AsyncGenerator
         network=plan.network,
         judge=judge,
     )
-    manifest = enter(plan.folder, wanted)
+    manifest = enter(place, wanted)
     jobs = missing(plan)
-    async with AsyncExitStack() as held:
-        judges = await held.enter_async_context(Judges(plan.judge))
-        crew = _Crew(plan, manifest.run, provider or default_provider(), judges, held)
+    if not isinstance(place, LocalPlace):
+        # Without locks others who share the run can only be kept out of each other's way.
+        random.shuffle(jobs)
+    terms = Terms(plan.judge, plan.agent, plan.limits, network=plan.network, label=f"run {manifest.run}")
+    async with (executor or Local(provider)).workers(terms) as workers:
+        crew = _Crew(plan, place, manifest.run, workers, Purse(plan.max_cost, place.lines()))
         async with aclosing(_worked(jobs, crew)) as outcomes:
             async for outcome in outcomes:
                 yield outcome
@@ -137,27 +146,27 @@ async def _worked(jobs: list[tuple[Task, int]], crew: _Crew) -> AsyncGenerator[O
         await asyncio.gather(*workers, return_exceptions=True)
 
 
+@dataclass(frozen=True, slots=True)
 class _Crew:
-    """What the workers of a run share."""
+    """What the tasks that see to a run's attempts share."""
 
-    def __init__(self, plan: Plan, name: str, provider: Provider, judges: Judges, held: AsyncExitStack) -> None:
-        self.plan = plan
-        self._run = name
-        self._provider = provider
-        self._judges = judges
-        self._held = held
-        self._templates: dict[str, Template] = {}
-        self._preparing: dict[str, asyncio.Lock] = {task.id: asyncio.Lock() for task in plan.tasks}
+    plan: Plan
+    place: Place
+    run: str
+    workers: Workers
+    purse: Purse
 
     async def attempt(self, task: Task, sample: int) -> Outcome | None:
         """Make one attempt; None when another process has it."""
-        folder = self.plan.folder / task.id / str(sample)
-        with claimed(folder) as ours:
-            if not ours or any(line.key == (task.id, sample) for line in read_lines(self.plan.folder / FILE)):
+        self.purse.check()
+        with self.place.claim(task.id, sample) as claim:
+            if claim is None or await asyncio.to_thread(self.place.has, task.id, sample):
                 return None
             for retry in range(self.plan.retries + 1):
                 try:
-                    episode = await self._episode(task, sample, folder, blame=retry == self.plan.retries)
+                    await asyncio.to_thread(_clear, claim.folder)
+                    last = retry == self.plan.retries
+                    episode = await self.workers.play(task, sample, claim.folder, blame=last)
                 except InputError as error:
                     return Lost(task.id, sample, str(error))
                 except (SandboxError, JudgeError, CheckError) as error:
@@ -169,52 +178,10 @@ class _Crew:
                     pause = min(LONGEST_WAIT, WAIT * 2.0**retry)
                     await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - spreads load, guards nothing
                 else:
-                    line = line_of(self._run, task.hash, episode)
-                    return line if append(self.plan.folder / FILE, line) else None
+                    line = line_of(self.run, task.hash, episode)
+                    self.purse.take(line)
+                    return await asyncio.to_thread(claim.keep, line)
         return None
-
-    async def _episode(self, task: Task, sample: int, folder: Path, *, blame: bool) -> Episode:
-        template = await self._template(task)
-        await asyncio.to_thread(_clear, folder)
-        return await run_episode(
-            task,
-            self.plan.agent,
-            sample=sample,
-            folder=folder,
-            limits=self.plan.limits,
-            judge=self._judges,
-            provider=self._provider,
-            template=template,
-            label=f"run {self._run}",
-            blame=blame,
-        )
-
-    async def _template(self, task: Task) -> Template:
-        """A task's template: made once, kept until the last fork of the run is closed."""
-        async with self._preparing[task.id]:
-            if task.id not in self._templates:
-                making = prepared(task, self._provider, network=self.plan.network)
-                self._templates[task.id] = await self._held.enter_async_context(making)
-            return self._templates[task.id]
-
-
-@contextmanager
-def claimed(folder: Path) -> Generator[bool]:
-    """Hold an attempt's folder for this process; the value says whether it is ours. A crash gives it back."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise StoreError(f"can't write into {folder}: {error.strerror or error}") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
 
 
 def _clear(folder: Path) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from rubricgrade.result import Grade
-from rubricgrade.runs.lines import FILE, Line, read_lines
+from rubricgrade.runs.lines import Line
 from rubricgrade.runs.manifest import Manifest, read_manifest
+from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.statistics import interval, mean, pass_all_k, pass_at_k
-from rubricgrade.store.grades import latest_grade
 
 CLOSE = 1e-9
 
@@ -24,13 +23,13 @@ class Attempt:
     Attributes:
         line: As it was first graded.
         grade: The latest grade file; None when there is none any more, then the line's reward counts.
-        folder: The attempt's.
+        place: The attempt's.
         pass_mark: The task's.
     """
 
     line: Line
     grade: Grade | None
-    folder: Path
+    place: Place
     pass_mark: float
 
     @property
@@ -86,36 +85,34 @@ class RunStanding(BaseModel):
     overall: Standing
 
 
-def attempts_of(folder: Path, manifest: Manifest | None = None) -> list[Attempt]:
+def attempts_of(where: Where, manifest: Manifest | None = None) -> list[Attempt]:
     """Every attempt of a run that has a line, with its current grade.
 
     Raises:
         InputError: It is no run.
         StoreError: A line or a grade can't be read.
     """
-    manifest = manifest or read_manifest(folder)
+    place = place_of(where)
+    manifest = manifest or read_manifest(place)
+    lines = [line for line in place.lines() if line.task in manifest.tasks]
+    grades = place.grades([line.home for line in lines])
     return [
-        Attempt(
-            line,
-            latest_grade(folder / line.task / str(line.sample)),
-            folder / line.task / str(line.sample),
-            manifest.tasks[line.task].pass_mark,
-        )
-        for line in read_lines(folder / FILE)
-        if line.task in manifest.tasks
+        Attempt(line, grade, place.below(line.home), manifest.tasks[line.task].pass_mark)
+        for line, grade in zip(lines, grades, strict=True)
     ]
 
 
-def stand(folder: Path, ks: Sequence[int] = ()) -> RunStanding:
+def stand(where: Where, ks: Sequence[int] = ()) -> RunStanding:
     """How a run stands now.
 
     Args:
-        folder: The run's.
+        where: The run's place.
         ks: For pass@k and pass^k; default: 1, and the number of attempts per task.
     """
-    manifest = read_manifest(folder)
+    place = place_of(where)
+    manifest = read_manifest(place)
     ks = sorted({*ks}) or sorted({1, manifest.samples})
-    found = attempts_of(folder, manifest)
+    found = attempts_of(place, manifest)
     by_task = {name: [one for one in found if one.line.task == name] for name in sorted(manifest.tasks)}
     names = sorted({facts.category for facts in manifest.tasks.values() if facts.category})
     categories = {

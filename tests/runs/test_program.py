@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.chat.scripted import ScriptedServer, completion, error
 from tests.cli.program import run
-from tests.episode.making import EXAMPLES, bash, by_turn, slow, write
+from tests.episode.making import EXAMPLES, bash, by_turn, write
 from tests.episode.test_dialects import VENDOR
 
 # Rollouts, solved, pass@1, pass@2, pass^2, mean reward.
@@ -48,6 +50,27 @@ def test_a_model_at_an_address_of_ones_own(task: Path, tmp_path: Path, server: S
     assert (line["model"], line["reward"], line["usage"]["input"]) == ("openai/scripted", 1.0, 200)
 
 
+def test_an_episode_that_gets_too_dear_ends(task: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    server.script = [bash("echo 42 > answer.txt")]
+    given = ["--agent", "litellm:openai/scripted", "--api-base", server.base, "-o", tmp_path / "run"]
+    ran = run("run", task, *given, "--max-episode-cost", "0.4", "--price", "1000/1000", env={"OPENAI_API_KEY": "k"})
+    assert ran.code == 0, ran.err
+    assert "answer #0: reward 1 (1/1) in 4 steps, ended: cost" in ran.out
+    ran = run("run", "--resume", tmp_path / "run", "-n", "2", "--max-cost", "0.1", env={"OPENAI_API_KEY": "k"})
+    assert ran.code == 4
+    assert "its cap is $0.1" in ran.err
+    assert run("run", task, *given, "--price", "dear").code == 2
+
+
+def test_an_episode_of_a_run_is_graded_in_its_template(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert run("run", EXAMPLES / "calc", "--agent", "oracle", "-q", "-o", folder).code == 0
+    graded = run("grade", EXAMPLES / "calc" / "tests" / "rubric.yaml", folder / "calc", "--no-store", "--json")
+    (grade,) = graded.json["grades"]
+    made_in = json.loads((folder / "calc" / "0" / "trajectory.json").read_text())["template"]
+    assert (grade["score"], grade["template"]["id"], grade["template"]["hash"]) == (1, "calc", made_in["hash"])
+
+
 def test_a_model_that_cannot_be_asked_leaves_the_attempt_to_be_made(
     task: Path, tmp_path: Path, server: ScriptedServer
 ) -> None:
@@ -82,7 +105,7 @@ def test_grading_again_prints_what_changed(task: Path, tmp_path: Path) -> None:
     assert "1 scores changed" in ran.err
 
 
-@slow
+@pytest.mark.slow
 def test_tasks_are_proved_taken_in_and_handed_on(tmp_path: Path) -> None:
     ran = run("task", "import", write(tmp_path / "vendor", VENDOR), tmp_path / "task")
     assert ran.code == 0, ran.err

@@ -10,7 +10,7 @@ import pytest
 from rubricgrade.episode.task import Task
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.runs.proving import check_task
-from tests.episode.making import EXAMPLES, slow, write_task
+from tests.episode.making import EXAMPLES, write_task
 
 REFERENCE, NOTHING, TWICE, AGAIN, SEALED = range(5)
 CHECK = {"id": "c", "description": "by code", "points": 1, "check": {"python": "checks/c.py:check"}}
@@ -60,7 +60,7 @@ def test_what_nobody_can_judge_is_open(tmp_path: Path) -> None:
     assert found[:2] == [None, None]
 
 
-@slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
 def test_the_examples_hold(name: str) -> None:
     assert holds(EXAMPLES / name) == [True] * 5
