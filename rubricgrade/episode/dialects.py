@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from rubricgrade.episode.task import BUILT_IN, NAME
+from rubricgrade.episode.harbor import NAME
+from rubricgrade.episode.task import BUILT_IN
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.loading import read_data
 
@@ -103,12 +104,15 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
     tests = [*_list(row["FAIL_TO_PASS"]), *_list(row.get("PASS_TO_PASS") or [])]
     _new(target)
     names = ("repo", "base_commit", "version", "difficulty")
-    _write_task(target, str(row["problem_statement"]), {}, {key: row[key] for key in names if row.get(key)})
+    # Without its files an agent could only fail, and that would look like a 0.
+    settings = {} if repository is not None else {"needs_image": True}
+    _write_task(target, str(row["problem_statement"]), settings, {key: row[key] for key in names if row.get(key)})
     image = row.get("image_name") or row.get("docker_image") or f"swebench/{row['instance_id']}"
     notes: list[str] = []
     lines = [f"FROM {image}", "WORKDIR /testbed"]
     if repository is None:
-        notes.append(f"the files of {row.get('repo')} are in the image {image}, which this host's sandbox does not use")
+        notes.append(f"the files of {row.get('repo')} are in the image {image}, which is not fetched here")
+        notes.append("to run it here, import it with --repository and a clone")
     else:
         _archive(repository, str(row.get("base_commit") or "HEAD"), target / "environment" / "files")
         lines.append("COPY files/ /testbed/")

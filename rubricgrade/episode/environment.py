@@ -1,4 +1,4 @@
-"""From a task's ``environment/`` to a sandbox template: prepared once, then forked for every attempt."""
+"""From a task's ``environment/`` to a template of the store: prepared once, then forked for every attempt."""
 
 from __future__ import annotations
 
@@ -10,64 +10,106 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rubricgrade import digest, tree
-from rubricgrade.episode.recipe import Copy, Recipe, read_recipe
+from rubricgrade.episode.recipe import Copy
+from rubricgrade.episode.site import Site, require_packages, site_of, verified_at
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, TemplateError
 from rubricgrade.sandbox import Layer, Limits, Provider, Template, base_template
+from rubricgrade.sandbox.live import BubblewrapSandbox
+from rubricgrade.templates import Store, keep
 
 SETUP_SECONDS = 600.0
 SCRIPT_FOLDERS = {"/logs": ("verifier", "agent", "artifacts"), "/tests": ()}
 """Where a plain test script expects to write, and to lie."""
 
 
-def template_hash(task: Task, *, network: bool = False) -> str:
-    """What identifies a task's template: everything that decides its content."""
-    folder = task.folder / "environment"
-    facts = {"environment": tree.digest(folder) if folder.is_dir() else None, "script": task.by_script}
-    return digest.of_value({**facts, "memory": task.memory, "network": network and task.network})
-
-
 @asynccontextmanager
-async def prepared(task: Task, provider: Provider, *, network: bool = False) -> AsyncGenerator[Template]:
-    """The template of a task; its files are kept as long as the block runs, so close all forks inside.
+async def prepared(
+    task: Task, provider: Provider, *, network: bool = False, store: Store | None = None
+) -> AsyncGenerator[Template]:
+    """The template of a task, from the store, where it is put when it is prepared for the first time.
+
+    It stays there, so that an episode of the task can be graded later in what it was made in. It is not removed as
+    long as the block runs: close all forks inside.
 
     Args:
         task: Whose environment it is.
         provider: Where its forks will come from.
         network: Whether a task that asks for the internet gets it.
+        store: Default: the user's own.
 
     Raises:
         TemplateError: The environment can't be made here; says why.
+        StoreError: The template store can't be used.
     """
-    recipe = read_recipe(task.folder / "environment")
+    require_packages(task, provider)
+    async with _kept(site_of(task, network=network), provider, store or Store()) as template:
+        yield template
+
+
+@asynccontextmanager
+async def graded_in(
+    task: Task, template: Template, provider: Provider, *, store: Store | None = None
+) -> AsyncGenerator[Template]:
+    """What a task's episodes are graded in: its own template, or the image of its tests where they have one.
+
+    Raises:
+        TemplateError: That image can't be made here; says why.
+        StoreError: The template store can't be used.
+    """
+    site = verified_at(task)
+    if site is None:
+        yield template
+        return
+    async with _kept(site, provider, store or Store()) as apart:
+        yield replace(apart, name=f"{task.id} tests")
+
+
+@asynccontextmanager
+async def _kept(site: Site, provider: Provider, store: Store) -> AsyncGenerator[Template]:
+    """A template out of the store, made first if need be."""
+    if store.find(site.hash) is None:
+        async with _made(site, provider) as template:
+            await keep(template, store, kind="task")
+    async with store.use(site.hash) as template:
+        if template is None:
+            raise TemplateError(f"template {site.hash} of task {site.task} was removed from {store.folder} just now")
+        # Tasks with the same environment share an entry, which bears the name of the first.
+        yield replace(template, name=site.task)
+
+
+@asynccontextmanager
+async def _made(site: Site, provider: Provider) -> AsyncGenerator[Template]:
+    """The template as the recipe says, in folders that are removed after the block."""
+    recipe = site.recipe
     async with AsyncExitStack() as held:
         with tempfile.TemporaryDirectory() as place:
-            roots = _laid_out(task, recipe, Path(place))
+            roots = _laid_out(site, Path(place))
             layers = [
                 Layer(await held.enter_async_context(provider.stage(folder)), target, "overlay")
                 for target, folder in roots.items()
             ]
         template = base_template(
-            name=task.id,
-            digest=template_hash(task, network=network),
+            name=site.task,
+            digest=site.hash,
             layers=tuple(layers),
             env=dict(recipe.env),
             workdir=recipe.workdir,
-            limits=Limits() if task.memory is None else Limits(memory=task.memory),
-            network="host" if network and task.network else "none",
+            limits=Limits() if site.memory is None else Limits(memory=site.memory),
+            network="host" if site.network else "none",
         )
         if recipe.runs:
-            layer = await _set_up(task, template, recipe, provider, held)
-            template = replace(template, layers=(*template.layers, layer))
+            changed = await _set_up(site, template, provider, held)
+            template = replace(template, layers=(*template.layers, *changed))
         yield template
 
 
-def _laid_out(task: Task, recipe: Recipe, place: Path) -> dict[str, Path]:
+def _laid_out(site: Site, place: Path) -> dict[str, Path]:
     """Folders to be mounted, by their place inside."""
+    recipe = site.recipe
     roots: dict[str, Path] = {}
     for copy in recipe.copies:
-        for source, name in _sources(task.folder / "environment", copy):
+        for source, name in _sources(site.context, copy):
             inside = PurePosixPath(copy.target, name) if name else PurePosixPath(copy.target)
             target = _mount(inside, source, recipe.workdir)
             root = roots.setdefault(target, place / str(len(roots)))
@@ -77,7 +119,11 @@ def _laid_out(task: Task, recipe: Recipe, place: Path) -> dict[str, Path]:
                 shutil.copytree(source, to, dirs_exist_ok=True, ignore=_not_ours(source))
             else:
                 shutil.copy(source, to)
-    if task.by_script:
+    for folder in recipe.folders:
+        target = _mount(PurePosixPath(folder), site.context, recipe.workdir)
+        root = roots.setdefault(target, place / str(len(roots)))
+        (root / PurePosixPath(folder).relative_to(target)).mkdir(parents=True, exist_ok=True)
+    if site.script:
         for target, names in SCRIPT_FOLDERS.items():
             root = roots.setdefault(target, place / str(len(roots)))
             for name in ("", *names):
@@ -116,20 +162,36 @@ def _not_ours(context: Path) -> Callable[[Any, list[str]], set[str]]:
     return ignore
 
 
-async def _set_up(task: Task, template: Template, recipe: Recipe, provider: Provider, held: AsyncExitStack) -> Layer:
-    """Run the recipe's commands in a fork and keep what they changed in the work folder as one more layer."""
-    sandbox = await provider.open(replace(template, upper="disk"), label=f"set up {task.id}")
+async def _set_up(site: Site, template: Template, provider: Provider, held: AsyncExitStack) -> list[Layer]:
+    """Run the recipe's commands in a fork and keep what they changed, as one more layer for each place."""
+    sandbox = await provider.open(replace(template, upper="disk"), label=f"set up {site.task}")
     try:
-        for command in recipe.runs:
-            done = await sandbox.exec(["sh", "-c", command], timeout=SETUP_SECONDS)
+        for command in site.recipe.runs:
+            done = await sandbox.exec(["bash", "-o", "pipefail", "-c", command], timeout=SETUP_SECONDS)
             if not done.ok:
                 said = (done.error or done.stderr.decode("utf-8", "replace") or f"exit code {done.code}").strip()
-                message = f"RUN {command}: {said[-500:]} (only the work folder and /tmp can be changed here)"
-                raise TemplateError(Fault(message, str(task.folder / "environment" / "Dockerfile")))
+                message = (
+                    f"RUN {command}: {said[-500:]} (only {', '.join(_places(template))} and /tmp can be changed here)"
+                )
+                raise TemplateError(Fault(message, str(site.context / "Dockerfile")))
+        layers: list[Layer] = []
         with tempfile.TemporaryDirectory() as place:
-            archive = Path(place) / "set-up.tar.zst"
-            await sandbox.snapshot(archive)
-            folder = await held.enter_async_context(provider.stage(archive, layer=True))
+            for number, target in enumerate(_places(template)):
+                archive = Path(place) / f"{number}.tar.zst"
+                if isinstance(sandbox, BubblewrapSandbox):
+                    changed = await sandbox.snapshot(archive, place=target)
+                elif target == template.workdir:
+                    changed = await sandbox.snapshot(archive)
+                else:
+                    continue
+                if changed.entries:
+                    folder = await held.enter_async_context(provider.stage(archive, layer=True))
+                    layers.append(Layer(folder, target, "overlay"))
     finally:
         await sandbox.close()
-    return Layer(folder, template.workdir, "overlay")
+    return layers
+
+
+def _places(template: Template) -> list[str]:
+    """Where the commands may change something: the work folder, and what else the recipe fills."""
+    return list(dict.fromkeys([template.workdir, *(layer.target for layer in template.layers)]))

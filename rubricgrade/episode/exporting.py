@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from rubricgrade.episode.recipe import read_recipe
+from rubricgrade.episode.site import site_of
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.grading import agrade
@@ -40,7 +40,7 @@ def export_task(task: Task, target: Path) -> tuple[str, ...]:
     shutil.copytree(task.folder, target, ignore=shutil.ignore_patterns("__pycache__", "plays", "tools", "runs"))
     notes: list[str] = []
     if not task.by_script:
-        workdir = read_recipe(task.folder / "environment").workdir
+        workdir = site_of(task).recipe.workdir
         (target / "tests" / "test.sh").write_text(SCRIPT.format(version=__version__, workdir=workdir))
         (target / "tests" / "test.sh").chmod(0o755)
     if task.settings.outside is not None:
@@ -54,8 +54,8 @@ def export_task(task: Task, target: Path) -> tuple[str, ...]:
 async def verify(tests: Path, workspace: Path, logs: Path, *, judge: JudgeOptions | None = None) -> Grade:
     """Grade inside a Harbor container and write what Harbor reads.
 
-    ``<logs>/verifier/reward.json`` gets ``reward`` and ``gates_passed``; nothing is written when there is no score,
-    since any number there would be taken for one.
+    ``<logs>/verifier/reward.json`` gets the one key ``reward``, since Harbor averages only rewards with a single one.
+    Nothing is written when there is no score: any number there would be taken for one.
 
     Args:
         tests: The task's ``tests/``.
@@ -74,11 +74,11 @@ async def verify(tests: Path, workspace: Path, logs: Path, *, judge: JudgeOption
     )
     place = logs / "verifier"
     place.mkdir(parents=True, exist_ok=True)
-    (place / "reward.json").unlink(missing_ok=True)
+    for stale in ("reward.json", "reward.txt"):
+        (place / stale).unlink(missing_ok=True)
     replace_file(place / "reward-details.json", grade.to_json().encode())
     if grade.score is not None:
-        passed = all(gate.verdict in {"met", "not_applicable"} for gate in grade.gates)
-        replace_file(place / "reward.json", json.dumps({"reward": grade.score, "gates_passed": int(passed)}).encode())
+        replace_file(place / "reward.json", json.dumps({"reward": grade.score}).encode())
     return grade
 
 

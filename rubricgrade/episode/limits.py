@@ -26,6 +26,7 @@ class Limits:
         tokens: Input and output tokens together, over all replies; None sets no limit.
         cost: US dollars of the agent's model; None sets no limit.
         shown: Characters of one tool result that the model is shown. The trajectory keeps all of it.
+        parallel: Tool calls of one reply that are carried out at a time; 1: one after the other.
 
     Raises:
         InputError: A limit that lets nothing happen.
@@ -36,9 +37,10 @@ class Limits:
     tokens: int | None = None
     cost: float | None = None
     shown: int = 10_000
+    parallel: int = 4
 
     def __post_init__(self) -> None:
-        least = {"max_steps": 1, "seconds": 0, "tokens": 1, "cost": 0, "shown": 100}
+        least = {"max_steps": 1, "seconds": 0, "tokens": 1, "cost": 0, "shown": 100, "parallel": 1}
         faults = [
             Fault(
                 f"limit {name} must be {'more than' if least[name] == 0 else 'at least'} {least[name]}, not {value!r}"

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rubricgrade import tree
-from rubricgrade.episode.environment import prepared
+from rubricgrade.episode.environment import graded_in, prepared
 from rubricgrade.episode.limits import End, Limits
 from rubricgrade.episode.outside import OutsideTools, outside_tools
 from rubricgrade.episode.recording import Recording
 from rubricgrade.episode.stage import Agent, Script, Stage
+from rubricgrade.episode.stepping import Step as TaskStep
 from rubricgrade.episode.task import Task
 from rubricgrade.episode.tools import Toolbox
+from rubricgrade.episode.walking import SOLUTION, walk
 from rubricgrade.errors import SandboxLost
 from rubricgrade.grading import agrade
 from rubricgrade.grading.judges import Judges
@@ -105,6 +109,7 @@ async def run_episode(
             folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         if template is None:
             template = await held.enter_async_context(prepared(task, provider))
+        grading = await held.enter_async_context(graded_in(task, template, provider))
         started = time.monotonic()
         recording = Recording()
         async with _opened(task, agent, template, provider, label) as sandbox:
@@ -112,14 +117,25 @@ async def run_episode(
             async with outside_tools(task, provider, sandbox) as outside:
                 limits = task.limits(limits)
                 stage = _stage(task, template, sandbox, outside, record=recording, limits=limits)
-                end = await _acted(task, agent, stage, sample, archive=folder / WORKSPACE, blame=blame)
+                act = partial(_act, agent)
+                if task.steps:
+
+                    async def reward(step: TaskStep) -> float | None:
+                        so_far = _trajectory(task, agent, template, recording, sample=sample, end="done", folder=folder)
+                        return await _step_reward(so_far, task, step, provider, grading)
+
+                    world = folder / WORLD
+                    doing = walk(task, agent, stage, sample, act=act, world=world, reward=reward)
+                else:
+                    doing = act(stage, Script(task.id, task.folder, sample))
+                end = await _acted(doing, stage, archive=folder / WORKSPACE, blame=blame)
                 acted = time.monotonic()
                 if outside is not None:
                     await outside.keep(folder / WORLD)
         trajectory = _trajectory(task, agent, template, recording, sample=sample, end=end, folder=folder)
         write_trajectory(trajectory, folder)
         ended = time.monotonic()
-        grade = await agrade(trajectory, task.rubric, judge=judge, provider=provider, template=template, store=folder)
+        grade = await agrade(trajectory, task.rubric, judge=judge, provider=provider, template=grading, store=folder)
     timing = Timing(_ms(forked - started), _ms(acted - forked), _ms(time.monotonic() - ended))
     return Episode(trajectory, grade, end, timing)
 
@@ -131,9 +147,13 @@ async def _opened(
     """The agent's fork; ended whatever happens, also when we are cancelled."""
     async with AsyncExitStack() as held:
         layers = template.layers
-        if agent.sees == "solution" and (task.folder / "solution").is_dir():
+        if agent.sees == "solution" and task.steps:
+            nothing = held.enter_context(tempfile.TemporaryDirectory())
+            folder = await held.enter_async_context(provider.stage(Path(nothing)))
+            layers = (*layers, Layer(folder, SOLUTION, "overlay"))  # filled for each step
+        elif agent.sees == "solution" and (task.folder / "solution").is_dir():
             folder = await held.enter_async_context(provider.stage(task.folder / "solution"))
-            layers = (*layers, Layer(folder, "/solution"))
+            layers = (*layers, Layer(folder, SOLUTION))
         sandbox = await provider.open(
             replace(template, layers=layers, upper="disk"), label=label or f"episode {task.id}"
         )
@@ -163,19 +183,33 @@ def _stage(
     )
 
 
-async def _act(task: Task, agent: Agent, stage: Stage, sample: int) -> End:
+async def _act(agent: Agent, stage: Stage, script: Script) -> End:
     stage.open()
     try:
         async with asyncio.timeout(stage.limits.seconds):
-            return await agent.act(stage, Script(task.id, task.folder, sample))
+            return await agent.act(stage, script)
     except TimeoutError:
         return "timeout"
 
 
-async def _acted(task: Task, agent: Agent, stage: Stage, sample: int, *, archive: Path, blame: bool) -> End:
+async def _step_reward(
+    so_far: Trajectory, task: Task, step: TaskStep, provider: Provider, template: Template
+) -> float | None:
+    """What a step has earned by its test script; None when that could not be found out."""
+    with tempfile.TemporaryDirectory() as place:
+        nothing = Path(place) / "nothing"
+        nothing.mkdir()
+        tree.pack(nothing, Path(place) / WORKSPACE)  # the check takes what was kept of the step
+        found = so_far.located(folder=None, workspace=Path(place) / WORKSPACE, world=so_far.world)
+        grade = await agrade(found, task.rubric, provider=provider, template=template)
+    record = grade.criteria[0].check
+    return None if record is None else record.fields.get(step.name)
+
+
+async def _acted(doing: Coroutine[Any, Any, End], stage: Stage, *, archive: Path, blame: bool) -> End:
     """Let the agent act, end what it has left running, and keep what it has changed."""
     try:
-        end = await _act(task, agent, stage, sample)
+        end = await doing
         # Nothing may change under the snapshot.
         await stage.sandbox.exec(["sh", "-c", "kill -9 -1"], timeout=10)
         await stage.sandbox.snapshot(archive)

@@ -8,17 +8,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from string import Template as Pattern
 
+from rubricgrade.episode.commands import package_names, read_commands
 from rubricgrade.errors import Fault, TemplateError
+from rubricgrade.sandbox.interior import ENV, ROOT_PATH
 
-INSTALLS = re.compile(
-    r"\b(apt|apt-get|apk|yum|dnf|pip|pip3|uv|npm|conda|cargo|gem|go)\b[^;&|]*\b(install|add|update)\b"
-)
 IGNORED = frozenset({"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "USER", "SHELL", "HEALTHCHECK", "VOLUME", "STOPSIGNAL"})
 WORKDIR = "/work"
+PATH = f"{ENV}/bin:{ROOT_PATH}"
+"""What ``$PATH`` stands for: where this host's programs are inside."""
+PROGRAMS = ("/usr", "/bin", "/sbin", "/opt", "/root")
+"""Where a file of another image is a program, of which this host has its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Recipe:
         env: Environment of every process.
         copies: In order.
         runs: Shell commands, run once when the template is prepared, in order, after all copies.
+        folders: Absolute folders that these commands make.
+        packages: Python packages that the image would have: they must be here.
         notes: What was not followed.
     """
 
@@ -46,6 +51,8 @@ class Recipe:
     env: tuple[tuple[str, str], ...] = ()
     copies: tuple[Copy, ...] = ()
     runs: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -57,7 +64,7 @@ def read_recipe(environment: Path) -> Recipe:
     """
     file = environment / "Dockerfile"
     if file.is_file():
-        return _Reader(str(file)).read(file.read_text("utf-8"))
+        return _Reader(file).read(file.read_text("utf-8"))
     here = Copy((".",), WORKDIR, into=True)
     return Recipe(copies=(here,) if environment.is_dir() else ())
 
@@ -65,12 +72,16 @@ def read_recipe(environment: Path) -> Recipe:
 class _Reader:
     """Goes through one Dockerfile."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: Path) -> None:
+        self.file = str(file)
+        self.context = file.parent
         self.workdir = "/"
+        self.there = {"/"}
         self.env: dict[str, str] = {}
         self.copies: list[Copy] = []
         self.runs: list[str] = []
+        self.folders: list[str] = []
+        self.packages: list[str] = []
         self.notes: list[str] = []
         self.stages = 0
 
@@ -81,7 +92,16 @@ class _Reader:
             if word:
                 self._instruction(word.upper(), rest.strip(), number)
         workdir = WORKDIR if self.workdir == "/" else self.workdir
-        return Recipe(workdir, tuple(self.env.items()), tuple(self.copies), tuple(self.runs), tuple(self.notes))
+        return Recipe(
+            workdir,
+            env=tuple(self.env.items()),
+            # What is copied to a folder goes into it, also to one that is only said later to be one.
+            copies=tuple(replace(copy, into=copy.into or copy.target in self.there) for copy in self.copies),
+            runs=tuple(self.runs),
+            folders=tuple(dict.fromkeys(self.folders)),
+            packages=tuple(dict.fromkeys(self.packages)),
+            notes=tuple(self.notes),
+        )
 
     def _instruction(self, word: str, rest: str, number: int) -> None:
         match word:
@@ -92,14 +112,13 @@ class _Reader:
                 self.notes.append(f"the base image {rest} is not used: the sandbox shows this host's programs")
             case "WORKDIR":
                 self.workdir = str(PurePosixPath(self.workdir, self._filled(rest)))
+                self.there.add(self.workdir)
             case "ENV" | "ARG":
                 self._variables(rest)
             case "COPY" | "ADD":
                 self._copy(rest, number)
-            case "RUN" if INSTALLS.search(rest):
-                self.notes.append(f"not run, this host's own packages are used: {rest}")
             case "RUN":
-                self.runs.append(f"cd {shlex.quote(self.workdir)} && {rest}" if self.workdir != "/" else rest)
+                self._run(rest)
             case _ if word in IGNORED:
                 self.notes.append(f"{word} has no meaning here")
             case _:
@@ -113,18 +132,37 @@ class _Reader:
             name, _, value = pair.partition("=")
             self.env[name] = self._filled(value)
 
+    def _run(self, rest: str) -> None:
+        words = re.sub(r"^(--[a-z]+(=\S+)?\s+)+", "", rest)  # mounts of a cache and the like
+        if words.startswith("["):
+            words = shlex.join(json.loads(words))
+        commands = read_commands(words, self.workdir)
+        self.notes += [f"not run, what this host has is used: {each}" for each in commands.left]
+        self.packages += commands.packages
+        for name in commands.lists:
+            file = self.context / PurePosixPath(name).name
+            self.packages += package_names(file.read_text("utf-8", "replace")) if file.is_file() else ()
+        self.folders += commands.folders
+        self.there |= {*commands.folders}
+        if commands.run:
+            run = commands.run
+            self.runs.append(f"cd {shlex.quote(self.workdir)} && {run}" if self.workdir != "/" else run)
+
     def _copy(self, rest: str, number: int) -> None:
         words = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
-        if any(word.startswith("--from") for word in words):
-            raise self._fault("copies from another stage or image", number)
         *sources, target = [self._filled(word) for word in words if not word.startswith("--")]
+        if any(word.startswith("--from") for word in words):
+            if not target.startswith(PROGRAMS):
+                raise self._fault("copies from another stage or image", number)
+            self.notes.append(f"not copied, what this host has is used: {rest}")
+            return
         if not sources or any(source.startswith(("http://", "https://", "git@")) for source in sources):
             raise self._fault("copies nothing, or from the network", number)
         into = target.endswith(("/", ".")) or len(sources) > 1
         self.copies.append(Copy(tuple(sources), str(PurePosixPath(self.workdir, target)), into))
 
     def _filled(self, text: str) -> str:
-        return Pattern(text.strip("\"'")).safe_substitute(self.env)
+        return Pattern(text.strip("\"'")).safe_substitute({"PATH": PATH, **self.env})
 
     def _fault(self, message: str, number: int) -> TemplateError:
         return TemplateError(Fault(message, self.file, number))

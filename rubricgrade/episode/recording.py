@@ -18,12 +18,14 @@ class Recording:
         steps: In order.
         usage: What the agent's model took in all; its cost is None once any part of it is unknown.
         model: The model's name, if there is one.
+        opened: The number of the message with which the current step of the task began.
     """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.usage = result.Usage()
         self.model: str | None = None
+        self.opened = 0
 
     @property
     def replies(self) -> int:
@@ -56,6 +58,16 @@ class Recording:
         """Add the result of a call, given by its step and its number in it (from 1)."""
         content = (Text(text=text),)
         self.steps.append(Step(role="tool", content=content, answers=call, tool=tool, failed=failed))
+
+    def take(self, steps: Sequence[Step]) -> None:
+        """Put what an agent has logged itself in place of all since the current step of the task began."""
+        shifted = [
+            step
+            if step.answers is None
+            else step.model_copy(update={"answers": (step.answers[0] + self.opened, step.answers[1])})
+            for step in steps
+        ]
+        self.steps[self.opened :] = shifted
 
     def total(self) -> Usage | None:
         """What the model took, as a trajectory keeps it; None when no model was asked."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol, cast
 
 from rubricgrade.episode.limits import End, Limits
 from rubricgrade.episode.recording import Recording
 from rubricgrade.episode.tools import Told, Toolbox
+from rubricgrade.grading.together import together
 from rubricgrade.result import Usage
 from rubricgrade.sandbox import Sandbox
 from rubricgrade.trajectory import Call
@@ -39,24 +42,64 @@ class Stage:
     limits: Limits
 
     def open(self) -> None:
-        """Write down what the agent is told."""
+        """Write down what the agent is told, for each step anew."""
+        self.record.opened = len(self.record.steps)
         self.record.say("system", self.system)
         self.record.say("user", self.instruction)
 
     async def act(
-        self, text: str, calls: Sequence[Call] = (), *, reasoning: str = "", usage: Usage | None = None
+        self,
+        text: str,
+        calls: Sequence[Call] = (),
+        *,
+        reasoning: str = "",
+        usage: Usage | None = None,
+        at_once: bool = False,
     ) -> list[Told]:
-        """Write down a reply of the agent and carry out its calls, in order; a call that can't be read is answered."""
+        """Write down a reply of the agent and carry out its calls; a call that can't be read is answered.
+
+        Args:
+            text: What it says.
+            calls: What it calls.
+            reasoning: What it thought, if that is known.
+            usage: What the reply took.
+            at_once: Whether neighbouring calls that may overlap (see `Toolbox`) go on at the same time: a model
+                that makes several in one reply means them so. A script means them in its order.
+
+        Returns:
+            What was answered, in the order of the calls.
+        """
         step = self.record.say("assistant", text, calls=calls, reasoning=reasoning, usage=usage)
         results: list[Told] = []
-        for number, call in enumerate(calls, 1):
-            if call.arguments is None:
-                told = Told("error: the arguments are no JSON object; nothing was done", failed=True)
-            else:
-                told = await self.toolbox.call(call.name, call.arguments)
-            self.record.answer((step, number), call.name, told.text, failed=told.failed)
-            results.append(told)
+        for beside, group in groupby(enumerate(calls, 1), lambda each: at_once and self._may_overlap(each[1])):
+            for batch in [list(group)] if beside else [[each] for each in group]:
+                results += await self._carried_out(step, batch)
         return results
+
+    def _may_overlap(self, call: Call) -> bool:
+        return call.arguments is None or self.toolbox.may_overlap(call.name)
+
+    async def _carried_out(self, step: int, calls: Sequence[tuple[int, Call]]) -> list[Told]:
+        """Carry out calls at the same time; what has been answered when they are cut off is written down as well."""
+        slots = asyncio.Semaphore(self.limits.parallel)
+        told: dict[int, Told] = {}
+
+        async def one(number: int, call: Call) -> None:
+            async with slots:
+                told[number] = await self._told(call)
+
+        try:
+            await together(one(number, call) for number, call in calls)
+        finally:
+            for number, call in calls:
+                if (answer := told.get(number)) is not None:
+                    self.record.answer((step, number), call.name, answer.text, failed=answer.failed)
+        return [told[number] for number, _ in calls]
+
+    async def _told(self, call: Call) -> Told:
+        if call.arguments is None:
+            return Told("error: the arguments are no JSON object; nothing was done", failed=True)
+        return await self.toolbox.call(call.name, call.arguments)
 
 
 class Agent(Protocol):
@@ -94,11 +137,13 @@ class Script:
         task: The task's id.
         folder: The task's folder.
         sample: The attempt's number.
+        step: Of a task with several steps; then `folder` is the step's.
     """
 
     task: str
     folder: Path
     sample: int
+    step: str | None = None
 
 
 def read_call(id_: str, name: str, arguments: str) -> Call:

@@ -1,30 +1,32 @@
 """A task: a Harbor task directory with a rubric in ``tests/``. What the agent may see is apart from what it may not.
 
-``task.toml``, ``instruction.md``, ``environment/``, ``solution/``, ``tests/`` (hidden), and ``tools/`` for tools that
-run outside the sandbox. Our own settings stand in ``[metadata.rubricgrade]``.
+``task.toml``, ``instruction.md`` (or ``steps/`` with one each), ``environment/``, ``solution/``, ``tests/`` (hidden),
+and ``tools/`` for tools that run outside the sandbox. Our own settings stand in ``[metadata.rubricgrade]``.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade import digest, tree
+from rubricgrade.episode import harbor
+from rubricgrade.episode.harbor import NAME, Verifier, table
 from rubricgrade.episode.limits import Limits
+from rubricgrade.episode.recipe import WORKDIR, read_recipe
+from rubricgrade.episode.stepping import Step, read_steps
 from rubricgrade.episode.verifier import script_rubric
-from rubricgrade.errors import Fault, InputError
+from rubricgrade.errors import Fault, InputError, TemplateError
 from rubricgrade.loading import load_rubric
 from rubricgrade.rubric import Rubric
 
 BUILT_IN = ("bash", "read_file", "edit_file")
-NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}\Z")
-HASHED = ("task.toml", "instruction.md", "environment", "tests", "tools")
+HASHED = ("task.toml", "instruction.md", "environment", "tests", "steps", "tools")
 
 
 class Settings(BaseModel):
@@ -36,6 +38,7 @@ class Settings(BaseModel):
         pass_mark: The score from which an attempt counts as solved, 0 to 1.
         max_steps: Replies that the agent may make.
         system: The agent's system prompt, in place of the usual one.
+        needs_image: Whether files of the task are in the base image: then it is refused where images are not fetched.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -45,6 +48,7 @@ class Settings(BaseModel):
     pass_mark: Annotated[float, Field(ge=0, le=1)] = 1.0
     max_steps: Annotated[int, Field(ge=1)] | None = None
     system: str | None = None
+    needs_image: bool = False
 
 
 class Task(BaseModel):
@@ -53,10 +57,15 @@ class Task(BaseModel):
     Attributes:
         id: The folder's name: names the task in runs.
         folder: Where it lies.
-        instruction: All that the agent is told.
+        instruction: All that the agent is told; of several steps, all of theirs.
+        steps: What it is told one after the other, if the task has several steps.
+        final: Whether the last step that was made decides the reward, and not the mean of all.
         settings: Ours.
         metadata: Category, difficulty and the like. Never shown to the agent.
         artifacts: Globs of the workspace files that are the agent's work; empty means all that changed.
+        verifier: How a plain Harbor task is verified.
+        workdir: The work folder, where the task names another one than its Dockerfile.
+        env: Environment besides the Dockerfile's.
         seconds: Wall time of the agent, if the task limits it.
         network: Whether the task asks for the internet; a run has to allow it besides.
         memory: Bytes of memory of a sandbox, if the task says so.
@@ -67,9 +76,14 @@ class Task(BaseModel):
     id: str
     folder: Path
     instruction: str
+    steps: tuple[Step, ...] = ()
+    final: bool = False
     settings: Settings = Settings()
     metadata: dict[str, Any] = {}
     artifacts: tuple[str, ...] = ()
+    verifier: Verifier = Verifier()
+    workdir: str | None = None
+    env: dict[str, str] = {}
     seconds: float | None = None
     network: bool = False
     memory: int | None = None
@@ -94,23 +108,35 @@ class Task(BaseModel):
     def _read(cls, folder: Path, faults: list[Fault]) -> Self | None:
         if not NAME.match(folder.name):
             faults.append(Fault("a task's folder is named with letters, digits, '.', '_' and '-'", str(folder)))
-        about = _table(folder / "task.toml", faults)
-        instruction = _text(folder / "instruction.md", faults)
-        metadata = _section(about, "metadata")
+        file = folder / "task.toml"
+        about = _table(file, faults)
+        metadata, environment, agent = (table(about, name) for name in ("metadata", "environment", "agent"))
         settings = _settings(folder, metadata.pop("rubricgrade", {}), faults)
-        environment, agent = _section(about, "environment"), _section(about, "agent")
-        memory: Any = environment.get("memory_mb")
+        harbor.refuse(about, folder, faults)
+        steps = read_steps(about, folder, faults)
         task = cls(
             id=folder.name,
             folder=folder,
-            instruction=instruction.strip(),
+            instruction="\n\n".join(step.instruction for step in steps)
+            or harbor.read_instruction(folder / "instruction.md", faults),
+            steps=steps,
+            final=about.get("multi_step_reward_strategy") == "final",
             settings=settings,
             metadata=metadata,
-            artifacts=_globs(about, folder, faults),
+            verifier=harbor.read_verifier(about, str(file), faults),
+            workdir=environment.get("workdir"),
+            env=harbor.environment_of(environment, "environment.env", str(file), faults),
             seconds=float(agent["timeout_sec"]) if _is_number(agent.get("timeout_sec")) else None,
             network=environment.get("allow_internet") is True or environment.get("network_mode") == "public",
-            memory=int(memory) << 20 if _is_number(memory) else None,
+            memory=harbor.megabytes(environment),
         )
+        if steps and settings.outside is not None:
+            faults.append(Fault("a task has several steps or tools outside the sandbox, not both", str(file)))
+        if any(step.least is not None for step in steps) and not task.by_script:
+            faults.append(
+                Fault("steps.min_reward: only test scripts reward steps; leave out tests/rubric.yaml", str(file))
+            )
+        task = task.model_copy(update={"artifacts": _artifacts(task, about, faults)})
         try:
             _ = task.rubric
         except InputError as error:
@@ -119,18 +145,20 @@ class Task(BaseModel):
 
     @cached_property
     def rubric(self) -> Rubric:
-        """``tests/rubric.yaml`` with ``tests/vars.yaml``; else a gate on what ``tests/test.sh`` rewards."""
-        tests = self.folder / "tests"
+        """``tests/rubric.yaml`` with ``tests/vars.yaml``; else one criterion for what ``tests/test.sh`` rewards."""
         if not self.by_script:
+            tests = self.folder / "tests"
             overrides = tests / "vars.yaml"
             return load_rubric(tests / "rubric.yaml", vars=overrides if overrides.is_file() else None)
-        return script_rubric(tests, self.id)
+        names = [step.name for step in self.steps]
+        return script_rubric(self.folder, self.verifier, names, artifacts=self.artifacts, final=self.final)
 
     @property
     def by_script(self) -> bool:
         """Whether it is graded by a plain Harbor test script, for lack of a rubric."""
         tests = self.folder / "tests"
-        return not (tests / "rubric.yaml").is_file() and (tests / "test.sh").is_file()
+        scripts = [tests / "test.sh", *(self.folder / "steps" / step.name / "tests" / "test.sh" for step in self.steps)]
+        return not (tests / "rubric.yaml").is_file() and any(script.is_file() for script in scripts)
 
     @property
     def category(self) -> str:
@@ -153,6 +181,7 @@ class Task(BaseModel):
             tokens=base.tokens,
             cost=base.cost,
             shown=base.shown,
+            parallel=base.parallel,
         )
 
 
@@ -170,20 +199,20 @@ def _table(file: Path, faults: list[Fault]) -> dict[str, Any]:
     return {}
 
 
-def _text(file: Path, faults: list[Fault]) -> str:
+def _artifacts(task: Task, about: dict[str, Any], faults: list[Fault]) -> tuple[str, ...]:
+    """What counts as the agent's work. A script that runs where the agent did sees everything, as it does in Harbor."""
+    file = str(task.folder / "task.toml")
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        faults.append(Fault(f"can't be read as text: {error}", str(file)))
-        return ""
-    if not text.strip():
-        faults.append(Fault("is empty: it is all that the agent is told", str(file)))
-    return text
-
-
-def _section(table: dict[str, Any], name: str) -> dict[str, Any]:
-    found = table.get(name)
-    return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {}
+        workdir = task.workdir or read_recipe(task.folder / "environment").workdir
+    except TemplateError:
+        workdir = WORKDIR  # what is wrong with it is told where it is to be made
+    found = harbor.read_artifacts(about, workdir, file, faults)
+    if not task.by_script:
+        return found
+    if task.verifier.apart and not found:
+        message = "artifacts: the verifier runs apart and gets nothing else of the work folder; name what it is to get"
+        faults.append(Fault(message, file))
+    return found if task.verifier.apart else ()
 
 
 def _settings(folder: Path, given: Any, faults: list[Fault]) -> Settings:
@@ -201,15 +230,6 @@ def _settings(folder: Path, given: Any, faults: list[Fault]) -> Settings:
     if outside is not None and (".." in Path(outside).parts or not (folder / "tools" / Path(outside).name).is_file()):
         faults.append(Fault(f"metadata.rubricgrade.outside: there is no {outside!r}; such tools lie in tools/", file))
     return settings
-
-
-def _globs(about: dict[str, Any], folder: Path, faults: list[Fault]) -> tuple[str, ...]:
-    given: Any = about.get("artifacts", [])
-    found = cast("list[Any]", given) if isinstance(given, list) else [given]
-    if bad := [glob for glob in found if not isinstance(glob, str)]:
-        faults.append(Fault(f"artifacts: only paths as text are known here, not {bad[0]!r}", str(folder / "task.toml")))
-        return ()
-    return tuple(found)
 
 
 def _is_number(value: Any) -> bool:

@@ -76,6 +76,9 @@ BUILT_IN = {
     )
 }
 
+OVERLAPPING = frozenset({"bash", "read_file"})
+"""Tools whose calls may go on beside each other."""
+
 
 class Toolbox:
     """The tools of one episode."""
@@ -97,16 +100,26 @@ class Toolbox:
         theirs = {tool.name: tool for tool in self._outside.tools} if self._outside else {}
         return tuple({**own, **theirs}.values())
 
+    def may_overlap(self, name: str) -> bool:
+        """Whether calls of a tool may go on beside each other.
+
+        Not those that read a file and write it back, nor the task's own: their world depends on the order.
+        """
+        return name in OVERLAPPING and not self._is_outside(name)
+
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Told:
         """Call a tool with whatever a model has made up as its arguments."""
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
             return _failed(f"there is no tool {name!r}; there are {', '.join(tool.name for tool in self.tools)}")
-        if self._outside is not None and any(tool.name == name for tool in self._outside.tools):
+        if self._outside is not None and self._is_outside(name):
             return await self._outside.call(name, arguments)
         if wrong := _misfit(tool, arguments):
             return _failed(wrong)
         return await self._own[name](arguments)
+
+    def _is_outside(self, name: str) -> bool:
+        return self._outside is not None and any(tool.name == name for tool in self._outside.tools)
 
     async def _bash(self, arguments: Mapping[str, Any]) -> Told:
         seconds = min(max(float(arguments.get("timeout", SECONDS)), 0.1), MOST_SECONDS)

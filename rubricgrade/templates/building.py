@@ -14,7 +14,7 @@ from rubricgrade.errors import Fault, TemplateError
 from rubricgrade.sandbox import Limits, Provider, Sandbox, default_provider
 from rubricgrade.sandbox.launch import KERNEL_UID
 from rubricgrade.sandbox.live import BubblewrapSandbox
-from rubricgrade.templates.definition import Image
+from rubricgrade.templates.definition import Image, split
 from rubricgrade.templates.identity import BUDGET, Identity, identify
 from rubricgrade.templates.reading import FILE, Source
 from rubricgrade.templates.rootfs import copy_rootfs
@@ -27,6 +27,7 @@ SCRIPT = "/tmp/setup.sh"  # noqa: S108  # a path inside
 SHOWN = 2000
 """Bytes of a failed script's output that are shown, of each stream."""
 NETWORK = "its forks reach everything that this host reaches, the host's own services included"
+ALLOWED = "its forks reach, by HTTP and HTTPS: {hosts}"
 SETUP_NETWORK = "its set-up script had the network: building it again may give something else"
 UNPINNED = "its image is named without @sha256:..., so that what it stands for can change"
 
@@ -118,7 +119,8 @@ class _Build:
         setup = self._definition.setup
         if setup is None:
             return
-        template = replace(self._built().template(self._scratch), network=setup.network, upper="disk")
+        network, allow = split(setup.network)
+        template = replace(self._built().template(self._scratch), network=network, allow=allow, upper="disk")
         script = (self._source.folder / setup.script).read_bytes()
         sandbox = await self._provider.open(template, label="template")
         try:
@@ -160,10 +162,12 @@ class _Build:
         """The template as it is so far."""
         definition, setup = self._definition, self._definition.setup
         image = definition.base.image if isinstance(definition.base, Image) else ""
+        network, allow = split(definition.network)
         notes = [
             *self._notes,
-            *([NETWORK] if definition.network == "host" else []),
-            *([SETUP_NETWORK] if setup is not None and setup.network == "host" else []),
+            *([NETWORK] if network == "host" else []),
+            *([ALLOWED.format(hosts=", ".join(allow))] if allow else []),
+            *([SETUP_NETWORK] if setup is not None and setup.network != "none" else []),
             *([UNPINNED] if image and "@sha256:" not in image else []),
         ]
         return Built(
@@ -176,7 +180,8 @@ class _Build:
             env=definition.env,
             workdir=definition.workdir,
             limits=asdict(Limits(**definition.limits.model_dump())),
-            network=definition.network,
+            network=network,
+            allow=allow,
             upper=definition.upper,
             owner=self._owner,
             built=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -6,10 +6,20 @@ import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    field_validator,
+)
 
-from rubricgrade.rubric.base import Identifier, Many, Text
-from rubricgrade.sandbox import contract
+from rubricgrade.rubric.base import Identifier, Many, Some, Text
+from rubricgrade.sandbox import allowed, contract
 
 SIZE = re.compile(r"(\d{1,9}) ?(KiB|MiB|GiB)\Z")
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -42,8 +52,14 @@ def _target(path: str) -> str:
     return _place_inside(path) if path.startswith("/") else _beside(path)
 
 
+def _host(entry: str) -> str:
+    allowed.ends_of(entry)
+    return entry
+
+
 Beside = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_beside)]
 Inside = Annotated[str, Field(max_length=1000), AfterValidator(_place_inside)]
+Host = Annotated[str, Field(max_length=300), AfterValidator(_host)]
 Size = Annotated[int, BeforeValidator(_size), Field(gt=0, le=MOST)]
 Amount = Annotated[int, Field(gt=0, le=10_000_000)]
 Variable = Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -107,17 +123,41 @@ class Files(Part):
     to: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_target)] = "."
 
 
+class Allowed(Part):
+    """A network with nothing in it but some hosts, by HTTP and HTTPS through a proxy.
+
+    Attributes:
+        allow: ``HOST``, ``HOST:PORT`` or ``[IPv6-ADDRESS]:PORT``; without a port: 80 and 443.
+    """
+
+    allow: Some[Host]
+
+
+def _shape(value: Any) -> str:
+    return "word" if isinstance(value, str) else "list"
+
+
+Network = Annotated[
+    Annotated[Literal["none", "host"], Tag("word")] | Annotated[Allowed, Tag("list")], Discriminator(_shape)
+]
+
+
+def split(network: Literal["none", "host"] | Allowed) -> tuple[Literal["none", "host"], tuple[str, ...]]:
+    """The network and the allowed hosts as `sandbox.contract.Template` has them."""
+    return ("none", network.allow) if isinstance(network, Allowed) else (network, ())
+
+
 class Setup(Part):
     """A script that is run once, inside the sandbox, when the template is built.
 
     Attributes:
         script: A file beside ``sandbox.yaml``, run by ``sh -eu`` in the work folder.
-        network: ``host`` lets the script reach everything that the host can reach.
+        network: ``host`` lets the script reach everything that the host can reach; a list, some hosts.
         timeout: Seconds that it may take.
     """
 
     script: Beside
-    network: Literal["none", "host"] = "none"
+    network: Network = "none"
     timeout: Annotated[float, Field(gt=0, le=86_400)] = 600
 
 
@@ -148,7 +188,7 @@ class Definition(Part):
         env: Environment of every process.
         workdir: Where processes start.
         limits: Of each fork.
-        network: Of each fork: ``none`` or ``host``.
+        network: Of each fork: ``none``, ``host``, or some hosts.
         upper: Where a fork's changes live: ``memory`` or ``disk``.
     """
 
@@ -162,7 +202,7 @@ class Definition(Part):
     env: dict[Variable, Value] = Field(default_factory=dict)
     workdir: Inside = "/work"
     limits: Limits = Limits()
-    network: Literal["none", "host"] = "none"
+    network: Network = "none"
     upper: Literal["memory", "disk"] = "memory"
 
     @field_validator("files", mode="before")

@@ -11,7 +11,7 @@ from typing import Any
 
 from rubricgrade import digest, tree
 from rubricgrade.errors import Fault, TemplateError
-from rubricgrade.templates.definition import Definition, Image, RootFilesystem
+from rubricgrade.templates.definition import Allowed, Definition, Image, Network, RootFilesystem
 from rubricgrade.templates.reading import Source
 
 SCHEME = 1
@@ -48,10 +48,16 @@ def identify(source: Source) -> Identity:
         "base": base,
         "programs": sorted(definition.requires.programs),
         "files": [[files.to, _content(source.folder / files.source)] for files in definition.files],
-        "setup": None if setup is None else [digest.of_file(source.folder / setup.script), setup.network],
-        **definition.model_dump(include={"env", "workdir", "limits", "network", "upper"}),
+        "setup": None if setup is None else [digest.of_file(source.folder / setup.script), _network(setup.network)],
+        **definition.model_dump(include={"env", "workdir", "limits", "upper"}),
+        "network": _network(definition.network),
     }
     return Identity(digest.of_value(facts), base)
+
+
+def _network(network: Network) -> str | list[str]:
+    """The order in which hosts are listed decides nothing."""
+    return sorted(network.allow) if isinstance(network, Allowed) else network
 
 
 def base_facts(source: Source) -> dict[str, Any]:

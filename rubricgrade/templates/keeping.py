@@ -47,6 +47,7 @@ async def keep(template: Template, store: Store, *, kind: str) -> bool:
             workdir=template.workdir,
             limits=asdict(template.limits),
             network=template.network,
+            allow=template.allow,
             upper=template.upper,
             owner=owner,
             built=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -16,12 +16,19 @@ from rubricgrade.loading import codes
 from rubricgrade.loading.document import MAX_BYTES, Document, Place, read_document
 from rubricgrade.rubric.base import as_map
 from rubricgrade.rubric.rules import nearest
-from rubricgrade.templates.definition import Definition, Files, Limits, Requires, RootFilesystem, Setup
+from rubricgrade.templates.definition import Allowed, Definition, Files, Limits, Requires, RootFilesystem, Setup
 
 FILE = "sandbox.yaml"
 BASE = "'base' is host, {rootfs: FOLDER-OR-TAR} or {image: NAME}"
+NETWORK = "'network' is none, host or {allow: [HOST, HOST:PORT]}"
 SCRIPT_SIZE = 1 << 20
-SECTIONS: dict[str, type[BaseModel]] = {"requires": Requires, "setup": Setup, "limits": Limits, "files": Files}
+SECTIONS: dict[str, type[BaseModel]] = {
+    "requires": Requires,
+    "setup": Setup,
+    "limits": Limits,
+    "files": Files,
+    "network": Allowed,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +122,28 @@ def _complaints(document: Document, error: ValidationError) -> dict[tuple[Place,
             continue
         if loc[0] == "base":
             found[("base",), "base"] = document.fault(("base",), BASE, codes.VALUE)
+        elif loc[-2:-1] == ("network",) and kind != "missing":
+            found[place, "network"] = document.fault(place, NETWORK, codes.VALUE)
         elif kind == "extra_forbidden":
             found[place, kind] = document.fault(place, _unknown(loc), codes.UNKNOWN, at_key=True)
         elif kind == "missing":
             message = f"{_label(place)} has no {str(loc[-1])!r}"
             found[place, f"missing {loc[-1]}"] = document.fault(place, message, codes.MISSING, at_key=True)
         else:
-            message = each["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            message = (
+                each["msg"]
+                .removeprefix("Value error, ")
+                .replace("Input should be", "must be")
+                .replace("Tuple should have", "must have")
+            )
             found[place, kind] = document.fault(place, f"{_label(place)} {message}", codes.VALUE)
     return found
 
 
 def _unknown(loc: tuple[str | int, ...]) -> str:
     *around, key = map(str, loc)
-    model = SECTIONS.get(around[0], Definition) if around else Definition
+    section = "network" if "network" in around else (around or [""])[0]
+    model = SECTIONS.get(section, Definition)
     known = [field.alias or name for name, field in model.model_fields.items()]
     return f"unknown key {key!r}{nearest(key, known) or '; known here: ' + ', '.join(known)}"
 

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -58,6 +58,7 @@ class Built(BaseModel):
         workdir: Where processes start.
         limits: Of each fork.
         network: Of each fork.
+        allow: Hosts that each fork may reach through a proxy.
         upper: Where a fork's changes live.
         owner: Kernel user who can change a fork's copy of the layers; None for the store's own user.
         built: When, as ISO 8601.
@@ -77,6 +78,7 @@ class Built(BaseModel):
     workdir: str
     limits: dict[str, int | float]
     network: Literal["none", "host"] = "none"
+    allow: tuple[str, ...] = ()
     upper: Literal["memory", "disk"] = "memory"
     owner: int | None = None
     built: str = ""
@@ -92,6 +94,7 @@ class Built(BaseModel):
             workdir=self.workdir,
             limits=Limits(**self.limits),  # type: ignore[arg-type]
             network=self.network,
+            allow=self.allow,
             upper=self.upper,
             image=self.image,
         )
@@ -185,8 +188,9 @@ class Store:
             StoreError: The store can't be written to, or is not private to this user.
         """
         self._prepare()
-        async with self._locked(digest, fcntl.LOCK_EX):
-            if self.find(digest) is not None:
+        # Whoever has made it meanwhile may use it already, for as long as a run takes: that is not waited for.
+        async with self._locked(digest, fcntl.LOCK_EX, unless=lambda: self.find(digest) is not None) as held:
+            if not held or self.find(digest) is not None:
                 yield None
                 return
             self._sweep(digest)
@@ -240,12 +244,13 @@ class Store:
         return len(left)
 
     @asynccontextmanager
-    async def _locked(self, digest: str, kind: int) -> AsyncGenerator[None]:
+    async def _locked(self, digest: str, kind: int, unless: Callable[[], bool] = lambda: False) -> AsyncGenerator[bool]:
+        """A lock on a template; whether it is held, since it is not waited for once `unless` is true."""
         lock = self._lock_file(digest)
         try:
-            while not _got(lock, kind):  # noqa: ASYNC110  # another process lets go of it; nothing tells us
+            while not (held := _got(lock, kind)) and not unless():  # noqa: ASYNC110  # another process lets go of it
                 await asyncio.sleep(PAUSE)
-            yield
+            yield held
         finally:
             os.close(lock)
 

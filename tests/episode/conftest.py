@@ -19,3 +19,11 @@ def server() -> Iterator[ScriptedServer]:
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
     return write_task(tmp_path / "answer")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Templates of these tasks go where the tests' other files go, also those of programs that they start."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

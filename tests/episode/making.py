@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from rubricgrade.episode.agents.choosing import ModelOptions, choose_agent
 from rubricgrade.episode.environment import prepared
@@ -18,9 +15,6 @@ from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
 from rubricgrade.sandbox import Sandbox, default_provider
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion
-
-slow = pytest.mark.skipif(not os.environ.get("RUBRICGRADE_SLOW_TESTS"), reason="slow: set RUBRICGRADE_SLOW_TESTS=1")
-"""For what proves a promise at full size, in minutes; a smaller form of it is always run."""
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples" / "tasks"
 ANSWER = {

@@ -48,6 +48,47 @@ def test_parallel_calls_are_answered_in_order_and_by_id(task: Path, server: Scri
     assert [step.answers for step in made.trajectory.steps if step.role == "tool"] == [(2, 1), (2, 2)]
 
 
+def meeting(mine: str, other: str) -> tuple[str, dict[str, str]]:
+    """A command that ends when another one has begun."""
+    return "bash", {"command": f"touch {mine}; until [ -e {other} ]; do sleep 0.02; done; echo {mine}"}
+
+
+def test_calls_of_one_reply_go_on_at_the_same_time(task: Path, server: ScriptedServer) -> None:
+    server.script = [by_turn(calling(meeting("a", "b"), meeting("b", "a")), completion("done"))]
+    made = play(task, model_agent(server), limits=Limits(seconds=30))
+    assert (made.end, tools_of(made)) == ("done", ["exit 0\na", "exit 0\nb"])
+    server.script = [by_turn(calling(meeting("a", "b"), meeting("b", "a")), completion("done"))]
+    made = play(task, model_agent(server), limits=Limits(seconds=1.5, parallel=1))
+    assert made.end == "timeout"
+
+
+def test_no_more_calls_at_once_than_asked_for(task: Path, server: ScriptedServer) -> None:
+    commands = [("bash", {"command": f"mkdir -p on/{n}; sleep 0.3; ls on | wc -l; rmdir on/{n}"}) for n in range(4)]
+    server.script = [by_turn(calling(*commands), completion("done"))]
+    counts = [
+        int(text.removeprefix("exit 0\n"))
+        for text in tools_of(play(task, model_agent(server), limits=Limits(parallel=2)))
+    ]
+    assert len(counts) == 4
+    assert max(counts) <= 2
+
+
+def test_an_edit_waits_for_what_stands_before_it_and_is_waited_for(task: Path, server: ScriptedServer) -> None:
+    slow_read = ("bash", {"command": "sleep 0.3; cat question.txt"})
+    edit = ("edit_file", {"path": "question.txt", "old": "six", "new": "5"})
+    server.script = [by_turn(calling(slow_read, edit, ("read_file", {"path": "question.txt"})), completion("done"))]
+    made = play(task, model_agent(server))
+    assert tools_of(made) == ["exit 0\nsix times seven", "edited question.txt", "5 times seven"]
+
+
+def test_what_was_answered_before_the_time_ran_out_is_kept(task: Path, server: ScriptedServer) -> None:
+    server.script = [calling(("bash", {"command": "sleep 60"}), ("bash", {"command": "echo 42 | tee answer.txt"}))]
+    made = play(task, model_agent(server), limits=Limits(seconds=2))
+    assert (made.end, made.grade.score) == ("timeout", 1.0)
+    answers = {step.answers: step.text for step in made.trajectory.steps if step.role == "tool"}
+    assert answers == {(2, 1): "not carried out: the episode ended", (2, 2): "exit 0\n42"}
+
+
 @pytest.mark.parametrize("given", ['{"command": "echo', "[1]", '"ls"', '{"command": NaN}', "[" * 5000])
 def test_arguments_that_are_no_object_are_answered_and_kept(task: Path, server: ScriptedServer, given: str) -> None:
     server.script = [by_turn(calling(("bash", given)), completion("done"))]

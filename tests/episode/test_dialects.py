@@ -13,7 +13,7 @@ import pytest
 from rubricgrade.episode.dialects import import_swe_bench, import_vendor
 from rubricgrade.episode.exporting import export_task, verify
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import InputError
+from rubricgrade.errors import InputError, TemplateError
 from tests.episode.making import EXAMPLES, play, write, write_task
 
 VENDOR = {
@@ -85,6 +85,13 @@ def test_a_row_of_swe_bench(tmp_path: Path) -> None:
         import_swe_bench({"instance_id": "x", "problem_statement": "y"}, tmp_path / "other")
 
 
+def test_a_row_without_its_files_is_not_run(tmp_path: Path) -> None:
+    row = {"instance_id": "x", "problem_statement": "y", "FAIL_TO_PASS": '["t.py::test"]'}
+    task = Task.load(import_swe_bench(row, tmp_path / "x").folder)
+    with pytest.raises(TemplateError, match="base image"):
+        play(task, "nop")
+
+
 def harbor(folder: Path, script: str) -> Path:
     task = write_task(folder, {"tests/test.sh": script, "tests/expected.txt": "42\n"})
     (task / "tests" / "rubric.yaml").unlink()
@@ -139,7 +146,7 @@ def test_an_exported_task_writes_what_harbor_reads(tmp_path: Path) -> None:
     grade = asyncio.run(verify(tmp_path / "calc" / "tests", work, logs))
     assert grade.score == 1
     reward = json.loads((logs / "verifier" / "reward.json").read_text())
-    assert reward == {"reward": 1.0, "gates_passed": 1}
+    assert reward == {"reward": 1.0}
     assert json.loads((logs / "verifier" / "reward-details.json").read_text())["status"] == "graded"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rubricgrade.episode.environment import template_hash
 from rubricgrade.episode.recipe import read_recipe
+from rubricgrade.episode.site import template_hash
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import TemplateError
 from tests.episode.making import in_fork, write, write_task

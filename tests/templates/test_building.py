@@ -180,6 +180,23 @@ def test_the_network_is_only_there_for_those_who_ask_and_is_written_down(
     asyncio.run(main())
 
 
+def test_a_list_of_allowed_hosts_holds_for_forks_and_for_the_script_that_asks_for_it(
+    store: Store, provider: BubblewrapProvider, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        text = "network: {allow: [b.test, 'a.test:8443']}\nsetup: {script: s.sh, network: {allow: [c.test]}}\n"
+        script = {"s.sh": "env | grep -c _proxy > proxies\n"}
+        built, _ = await build(load_source(template(tmp_path / "t", text, script)), store, provider=provider)
+        assert (built.network, built.allow) == ("none", ("b.test", "a.test:8443"))
+        assert built.notes[0] == "its forks reach, by HTTP and HTTPS: b.test, a.test:8443"
+        assert "had the network" in built.notes[1]
+        isolation = await in_fork(store, provider, built, _isolation)
+        assert isolation.network == "only b.test, a.test:8443"
+        assert await said(store, provider, built, "cat proxies; env | grep -c _proxy") == "3\n3\n"
+
+    asyncio.run(main())
+
+
 async def _isolation(sandbox: BubblewrapSandbox) -> Any:
     return sandbox.isolation
 

@@ -46,6 +46,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "limits": reworded("1 GiB", "2 GiB"),
     "workdir": reworded("base: host", "base: host\nworkdir: /elsewhere"),
     "network": reworded("base: host", "base: host\nnetwork: host"),
+    "allowed hosts": reworded("base: host", "base: host\nnetwork: {allow: [a.test]}"),
     "upper": reworded("base: host", "base: host\nupper: disk"),
     "packages": reworded("[pytest]", "[pytest, pydantic]"),
     "image": reworded("base: host", "base: {image: debian}"),

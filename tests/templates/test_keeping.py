@@ -32,6 +32,7 @@ def test_it_is_found_by_its_hash_as_it_was(store: Store, provider: BubblewrapPro
                 env={"A": "b"},
                 workdir="/srv",
                 limits=Limits(processes=50),
+                allow=("a.test",),
             )
             first = await provider.open(template)
             await first.exec(["sh", "-c", "rm doomed; echo made > made"])

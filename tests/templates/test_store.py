@@ -93,6 +93,19 @@ def test_of_two_builders_one_builds(store: Store) -> None:
     asyncio.run(main())
 
 
+def test_a_builder_does_not_wait_for_those_who_use_what_it_wanted_to_build(store: Store) -> None:
+    async def builder() -> bool:
+        async with store.making(ONE) as scratch:
+            return scratch is not None
+
+    async def main() -> None:
+        await put(store, built())
+        async with store.use(ONE):
+            assert await asyncio.wait_for(builder(), 10) is False
+
+    asyncio.run(main())
+
+
 def test_a_template_in_use_stays(store: Store) -> None:
     async def main() -> None:
         await put(store, built())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rubricgrade.chat import Budget, connect
+from rubricgrade.chat import Budget, Shared, connect
 from rubricgrade.episode.agents.command import CommandAgent
 from rubricgrade.episode.agents.proving import Nop, Oracle
 from rubricgrade.episode.agents.replay import Replay
@@ -43,12 +43,13 @@ class ModelOptions:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def choose_agent(name: str, options: ModelOptions | None = None) -> Agent:
+def choose_agent(name: str, options: ModelOptions | None = None, *, shared: Shared | None = None) -> Agent:
     """The agent that a name stands for.
 
     Args:
         name: One of `KINDS`.
         options: For an agent with a model; the model's name in `name` counts.
+        shared: Limits on calls that other processes keep too.
 
     Raises:
         InputError: There is no such agent.
@@ -59,7 +60,7 @@ def choose_agent(name: str, options: ModelOptions | None = None) -> Agent:
         case "litellm" if rest:
             options = options or ModelOptions()
             budget = None if options.max_cost is None else Budget(options.max_cost)
-            chat = connect(replace(options, model=rest), budget=budget)
+            chat = connect(replace(options, model=rest), budget=budget, shared=shared)
             return ToolLoop(rest, chat, options.temperature, options.max_tokens)
         case "command" if rest:
             return CommandAgent(rest)

@@ -52,7 +52,7 @@ class CommandAgent:
             # Also when it is cancelled at the episode's time limit: what it logged until then counts.
             logged = await _read_log(stage)
             if logged is not None:
-                stage.record.steps[:] = logged.steps
+                stage.record.take(logged.steps)
         if logged is None:
             await stage.act(shown(done, seconds).text)
         return "timeout" if done.timed_out else "done" if done.ok else "failed"

@@ -48,7 +48,14 @@ class Replay:
         return await perform(stage, read_lines(self._source(script)))
 
     def _source(self, script: Script) -> Path:
-        home = script.folder / PLAYS if self.folder is None else self.folder / script.task
+        if self.folder is None:
+            home = script.folder / PLAYS
+        elif script.step is None:
+            home = self.folder / script.task
+        else:
+            raise InputError(
+                Fault("a task of several steps is only repeated from the plays/ of its steps", script.task)
+            )
         found = sorted(
             path for path in home.glob("*") if path.suffix == ".yaml" or (path / "trajectory.json").is_file()
         )

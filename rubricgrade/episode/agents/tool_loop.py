@@ -58,7 +58,7 @@ class ToolLoop:
                 raise
             end = _end_of(reply)
             calls = () if end else tuple(read_call(call.id, call.name, call.arguments) for call in reply.calls)
-            told = await stage.act(reply.text, calls, reasoning=reply.reasoning, usage=reply.usage)
+            told = await stage.act(reply.text, calls, reasoning=reply.reasoning, usage=reply.usage, at_once=True)
             if end or not calls:
                 return end or "done"
             messages.append(_assistant(reply, calls))

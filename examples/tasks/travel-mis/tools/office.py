@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
+from amounts import grouped
 from openpyxl import load_workbook
 from pdf import Cell, pdf
 
@@ -146,16 +147,4 @@ def _note(desk: Desk, line: str) -> None:
 def _printed(row: tuple[object, ...]) -> list[Cell]:
     """Cells of a row at the columns of the page; whole numbers in Indian grouping."""
     cells = [(COLUMNS[index], cell) for index, cell in enumerate(row[: len(COLUMNS)]) if cell is not None]
-    return [(x, _grouped(cell) if isinstance(cell, int) else str(cell)) for x, cell in cells]
-
-
-def _grouped(number: int) -> str:
-    """Indian grouping: ``48,20,000``."""
-    digits, tail = divmod(abs(number), 1000)
-    groups = [f"{tail:03d}" if digits else str(tail)]
-    while digits >= 100:
-        digits, pair = divmod(digits, 100)
-        groups.insert(0, f"{pair:02d}")
-    if digits:
-        groups.insert(0, str(digits))
-    return ("-" if number < 0 else "") + ",".join(groups)
+    return [(x, grouped(cell) if isinstance(cell, int) else str(cell)) for x, cell in cells]
