@@ -1,10 +1,11 @@
-"""What a fork of a template and a command in it cost, beside bare bubblewrap, `cp -a` and a bare subprocess.
+"""What a fork of a template and a command in it cost, beside bare bubblewrap, containers, `cp -a` and a subprocess.
 
     python benchmarks/sandbox.py [--rounds 20] [--big]
 
 Each round runs every way once, so that a busy machine hits all alike; the least time of each way is shown. "Bare" is
 bubblewrap with the same binds, the same kind of upper and the same kind of pid 1 (a Python that starts one command),
-and nothing else: no limits, no filter, no answer. `--big` adds a layer of 500 MB in 20,000 files.
+and nothing else: no limits, no filter, no answer. On a busy machine compare the CPU columns: wall time is then mostly
+waiting. `--big` adds a layer of 500 MB in 20,000 files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from rubricgrade.errors import SandboxError
 from rubricgrade.sandbox import BubblewrapProvider, Layer, Template, base_template, launch
+from rubricgrade.sandbox.containers import ContainerProvider, Engine
 
 AT_ONCE = 8
 PID1 = "import os; p = os.fork() or os.execv('/usr/bin/true', ['true']); os.waitpid(p, 0)"
@@ -77,6 +80,26 @@ async def run_ours(provider: BubblewrapProvider, template: Template) -> float:
     assert (await sandbox.exec(["true"])).ok
     await sandbox.close()
     return time.perf_counter() - began
+
+
+async def run_containers(rounds: int) -> None:
+    """The same by the engines that this host has, through the same contract."""
+    for engine in ("docker", "podman"):
+        if not shutil.which(engine):
+            print(f"\n  {engine}: not measured, it is not installed")
+            continue
+        provider, best = ContainerProvider(Engine((engine,))), float("inf")
+        try:
+            for _ in range(rounds):
+                began = time.perf_counter()
+                sandbox = await provider.open(base_template())
+                assert (await sandbox.exec(["true"])).ok
+                await sandbox.close()
+                best = min(best, time.perf_counter() - began)
+        except SandboxError as error:
+            print(f"\n  {engine}: not measured: {str(error).splitlines()[0][:100]}")
+            continue
+        print(f"\n  {f'a container of {engine}: run + exec + remove':<44}{best * 1e3:9.2f} ms")
 
 
 def run_copy(layer: Path) -> float:
@@ -183,6 +206,7 @@ async def main(rounds: int, *, big: bool) -> None:
         print(
             "\ngrowth from small to big (disk): " + ", ".join(f"{way} {ratio:.2f} x" for way, ratio in ratios.items())
         )
+    await run_containers(max(3, rounds // 4))
     sandbox = await provider.open(base_template())
 
     async def live() -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator
@@ -16,8 +17,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rubricgrade.errors import SandboxUnavailable
-from rubricgrade.sandbox import building, cgroups, interior, launch, remedy, seccomp, staging, state
+from rubricgrade.sandbox import building, cgroups, interior, launch, proxy, remedy, seccomp, staging, state
+from rubricgrade.sandbox.allowed import Allowed
 from rubricgrade.sandbox.contract import Isolation, Template
+from rubricgrade.sandbox.link import Link
 from rubricgrade.sandbox.live import BubblewrapSandbox, Parts
 
 
@@ -31,6 +34,7 @@ def environment(inside: interior.Interior, template: Template) -> dict[str, str]
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "TMPDIR": building.TMP,
+        **(proxy.environment(Allowed.parse(template.allow)) if template.allow else {}),
     } | dict(template.env)
 
 
@@ -95,7 +99,7 @@ class BubblewrapProvider:
                 memory=group or "rlimit+watchdog",
                 processes=group or "rlimit",
                 seccomp=True,
-                network=template.network,
+                network=f"only {', '.join(template.allow)}" if template.allow else template.network,
             ),
             reopen=lambda other: self._open(template, label, other),
         )
@@ -115,10 +119,11 @@ class BubblewrapProvider:
             built = building.build(template, inside, entry, group, kernel_uid=self.kernel_uid, seed=seed is not None)
             with built.handles:
                 link = await launch.start(built.plan, seed)
+            way_out = _way_out(link, template) if template.allow else None
         except BaseException:
             entry.release()
             raise
-        return Parts(link, entry, group, built.writable, built.disk)
+        return Parts(link, entry, group, built.writable, built.disk, way_out)
 
     async def reap(self, label: str | None = None, older_than: float = 0) -> int:
         """See `contract.Provider.reap`."""
@@ -138,3 +143,13 @@ class BubblewrapProvider:
             yield staged.folder
         finally:
             await asyncio.shield(asyncio.to_thread(staged.release))
+
+
+def _way_out(link: Link, template: Template) -> proxy.Proxy:
+    """The proxy of a sandbox with a list of allowed hosts. Ends the sandbox when there can be none."""
+    try:
+        (listener,) = link.ask(("listen", proxy.PORT))  # takes a millisecond, a thread no less
+    except BaseException:
+        link.end()
+        raise
+    return proxy.Proxy(socket.socket(fileno=listener), Allowed.parse(template.allow))

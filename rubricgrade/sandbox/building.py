@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rubricgrade.errors import TemplateError
 from rubricgrade.sandbox import cgroups, launch, seccomp, state
+from rubricgrade.sandbox.allowed import Allowed
 from rubricgrade.sandbox.contract import Layer, Limits, MiB, Template
 from rubricgrade.sandbox.interior import HOME, Interior
 from rubricgrade.sandbox.wire import INSIDE_UID, Config, Space
@@ -68,6 +69,7 @@ def check(template: Template, interior: Interior, kernel_uid: int) -> None:
         raise TemplateError(
             f"template {template.name!r} lies on a container image; use a provider made for {template.image!r}"
         )
+    _check_network(template)
     rooted = has_root(template)
     held = RESERVED_IN_ROOT if rooted else (*RESERVED, *(inside for _, inside in interior.binds))
     for target in {template.workdir, *(layer.target for layer in template.layers)} - ({ROOT} if rooted else set()):
@@ -84,6 +86,24 @@ def check(template: Template, interior: Interior, kernel_uid: int) -> None:
                 f"layer {layer.target!r}: {layer.source} does not belong to the sandbox's user {kernel_uid}, so the "
                 "sandbox could not change its copy of it; use what `stage` returns"
             )
+
+
+def _check_network(template: Template) -> None:
+    if template.allow and template.network != "none":
+        raise TemplateError(f"template {template.name!r} has both a list of allowed hosts and the host's network")
+    try:
+        Allowed.parse(template.allow)
+    except ValueError as error:
+        raise TemplateError(f"template {template.name!r}: {error}") from error
+
+
+def refuse_allowed_hosts(template: Template, provider: str) -> None:
+    """Raise `TemplateError` for a template with a list of allowed hosts, for who can't hold a sandbox to it."""
+    if template.allow:
+        raise TemplateError(
+            f"template {template.name!r} has a list of allowed hosts, and {provider} can't hold a sandbox to it: "
+            "use bubblewrap, or a template without a network"
+        )
 
 
 def has_root(template: Template) -> bool:

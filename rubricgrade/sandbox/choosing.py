@@ -41,6 +41,7 @@ BUILT_IN: Mapping[str, Callable[[], Provider]] = {
     "podman": _podman,
     "docker": _docker,
     "e2b": _hosted("e2b"),
+    "modal": _hosted("modal"),
     "daytona": _hosted("daytona"),
     "superserve": _hosted("superserve"),
     "archil": _hosted("archil"),

@@ -159,10 +159,13 @@ class Command:
             self._watch(self._streams.stdout)
             await self._changed.wait()
 
-    async def finish(self, *, keep_stdin: bool = False) -> Done:
-        """See `contract.Process.finish`; `keep_stdin` leaves its input open for whoever is feeding it."""
-        if not keep_stdin:
-            self._close_stdin()
+    async def finish(self) -> Done:
+        """See `contract.Process.finish`."""
+        self._close_stdin()
+        return await self.wait()
+
+    async def wait(self) -> Done:
+        """Wait for its end with its input left as it is."""
         self._stop_talking()
         try:
             ending = await asyncio.shield(self._over)

@@ -68,6 +68,8 @@ class Template:
         workdir: Where processes start; writable.
         limits: What a fork may use.
         network: ``none``, or ``host`` for a template that asks for it (then it says so in every grade).
+        allow: Hosts that it may reach through a proxy although `network` is ``none`` (see `allowed.Allowed.parse`), for
+            providers that can hold it to them; the others refuse it.
         upper: Where a fork's changes live: ``memory`` (sized tmpfs, fastest) or ``disk`` (survives for a snapshot).
         image: Container image below the layers, for providers that have images; the others refuse it.
     """
@@ -79,6 +81,7 @@ class Template:
     workdir: str = "/work"
     limits: Limits = field(default_factory=Limits)
     network: Literal["none", "host"] = "none"
+    allow: tuple[str, ...] = ()
     upper: Literal["memory", "disk"] = "memory"
     image: str = ""
 
@@ -129,7 +132,7 @@ class Isolation:
         memory: ``cgroup2``, ``cgroup1``, ``rlimit+watchdog`` or ``none``.
         processes: ``cgroup2``, ``cgroup1``, ``rlimit`` or ``none``.
         seccomp: Whether the system-call filter is on.
-        network: ``none`` or ``host``.
+        network: ``none``, ``host``, or ``only`` with the hosts that it may reach.
     """
 
     provider: str

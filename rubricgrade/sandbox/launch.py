@@ -243,4 +243,8 @@ async def start(plan: Plan, seed: Seed | None = None) -> Link:
             if text.startswith(_NO_FOLDER):
                 raise TemplateError(f"a layer has something else where a folder is to be mounted: {text}")
             raise SandboxUnavailable(remedy.explain(text))
-    return Link(ours, process, os.pidfd_open(pid))
+    try:
+        return Link(ours, process, os.pidfd_open(pid))
+    except ProcessLookupError as error:
+        _stop(ours, process)
+        raise SandboxUnavailable("the sandbox was killed as soon as it was up") from error

@@ -22,6 +22,8 @@ from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Request
 
 END_WAIT = 10.0
 """Seconds that pid 1 gets for going by itself, and for taking a request."""
+REPLY_WAIT = 30.0
+"""Seconds in which pid 1 must answer a request for a file."""
 RETRY = 0.002
 """Seconds between two tries to send to a busy pid 1."""
 
@@ -83,6 +85,33 @@ class Link:
                 if time.monotonic() > until:
                     raise SandboxLost("the sandbox takes no more requests") from None
                 time.sleep(RETRY)
+
+    def ask(self, request: Request) -> list[int]:
+        """Ask pid 1 for open files. Blocks.
+
+        Raises:
+            SandboxLost: It does not answer.
+            OSError: It says why not.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            with theirs:
+                self.send_when_free(request, (theirs.fileno(),))
+            ours.settimeout(REPLY_WAIT)
+            try:
+                answer, fds, _, _ = socket.recv_fds(ours, 8192, 64)
+            except OSError as error:
+                raise SandboxLost(f"the sandbox does not answer: {error}") from error
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        words = answer.decode("utf-8", "replace").split(" ", 2)
+        if words[0] == "ok":
+            return fds
+        for fd in fds:
+            os.close(fd)
+        if words[0] == "error":
+            raise OSError(int(words[1]), words[2])
+        raise SandboxLost("the sandbox died while a file was asked for")
 
     def shut(self) -> None:
         """Tell pid 1 to end, which ends all of the sandbox. Returns at once; `end` must follow."""

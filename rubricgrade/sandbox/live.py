@@ -8,21 +8,20 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from rubricgrade import tree
 from rubricgrade.errors import SandboxLost
 from rubricgrade.sandbox import cgroups, launch, quota, state
 from rubricgrade.sandbox.building import SHM
 from rubricgrade.sandbox.command import Command, Streams
+from rubricgrade.sandbox.commanded import Asked, Commanded
 from rubricgrade.sandbox.contract import Done, Isolation, MiB, Template
 from rubricgrade.sandbox.link import END_WAIT, RETRY, Link
-from rubricgrade.sandbox.wire import Open, Purge, Spawn, Uppers
-
-REPLY_WAIT = 30.0
-"""Seconds in which pid 1 must answer a request for a file."""
+from rubricgrade.sandbox.proxy import Proxy
+from rubricgrade.sandbox.wire import Spawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,7 @@ class Parts:
         group: Its control groups, where there are any.
         writable: Places that it may write to, in pid 1's order.
         disk: Folders on disk that hold what it has changed.
+        proxy: Its way out, where it has a list of allowed hosts.
     """
 
     link: Link
@@ -42,17 +42,20 @@ class Parts:
     group: cgroups.Group | None
     writable: tuple[str, ...]
     disk: tuple[Path, ...]
+    proxy: Proxy | None = None
 
     def end(self) -> None:
         """Kill it, wait until it is gone, remove its files. May be called twice, by several threads."""
         if self.link.end():
+            if self.proxy:
+                self.proxy.stop()
             self.entry.release()
 
 
 Reopen = Callable[[launch.Seed], Awaitable["BubblewrapSandbox"]]
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(Commanded[Command]):
     """One live sandbox; see `contract.Sandbox`. Usable from any event loop of the process that opened it."""
 
     def __init__(
@@ -69,66 +72,15 @@ class BubblewrapSandbox:
         Args:
             parts: What it is made of; ended by `close`.
             template: What it was opened from.
-            environment: Of every process in it.
-            isolation: What holds in it.
+            environment: See `Commanded`.
+            isolation: See `Commanded`.
             reopen: Opens another one from the same template, with files put in first.
         """
+        super().__init__(template, environment=environment, isolation=isolation)
         self._parts = parts
-        self._template = template
-        self._environment = environment
-        self._isolation = isolation
         self._reopen = reopen
         limits = template.limits
         self._watch = quota.Watch(parts.disk, limits.disk, limits.files, self._purge) if parts.disk else None
-
-    @property
-    def isolation(self) -> Isolation:
-        """What holds here."""
-        return self._isolation
-
-    @property
-    def template(self) -> Template:
-        """What it was opened from."""
-        return self._template
-
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        user: str | None = None,
-        stdin: bytes = b"",
-        timeout: float = 120,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int = MiB,
-    ) -> Done:
-        """See `contract.Sandbox.exec`."""
-        if user is not None:
-            raise ValueError("a bubblewrap sandbox has one user only")
-        command = await self._spawn(argv, cwd, env, timeout, limit, talk=bool(stdin))
-        if isinstance(command, Done):
-            return command
-        feeding = asyncio.ensure_future(command.feed(stdin)) if stdin else None
-        try:
-            return await command.finish(keep_stdin=feeding is not None)
-        finally:
-            if feeding:
-                feeding.cancel()
-
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        timeout: float = 120,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int = MiB,
-    ) -> Command:
-        """See `contract.Sandbox.start`."""
-        command = await self._spawn(argv, cwd, env, timeout, limit, talk=True)
-        if isinstance(command, Done):
-            raise ValueError(command.error)  # noqa: TRY004  # what is wrong is the request
-        return command
 
     async def read(self, path: str, *, limit: int = 10 * MiB) -> bytes:
         """See `contract.Sandbox.read`."""
@@ -182,13 +134,8 @@ class BubblewrapSandbox:
 
     # --- Inside ---------------------------------------------------------------------------------------------------
 
-    def _budget(self) -> tree.Budget:
-        limits = self._template.limits
-        # Sparse files count by their apparent size, so that more may be seen than there is room for.
-        return tree.Budget(entries=limits.files, total=4 * limits.disk, file=limits.file_size)
-
     def _uppers(self, stack: contextlib.ExitStack) -> dict[str, int]:
-        fds = self._ask(("uppers",))
+        fds = self._parts.link.ask(("uppers",))
         for fd in fds:
             stack.callback(os.close, fd)
         return dict(zip(self._parts.writable, fds, strict=True))
@@ -207,26 +154,10 @@ class BubblewrapSandbox:
 
     def _purge(self) -> None:
         with contextlib.suppress(SandboxLost):  # then there is nothing left to end
-            self._ask(("purge",))
+            self._parts.link.ask(("purge",))
 
-    def _absolute(self, path: str) -> str:
-        return str(PurePosixPath(self._template.workdir, path))
-
-    async def _spawn(
-        self,
-        argv: Sequence[str],
-        cwd: str | None,
-        env: Mapping[str, str] | None,
-        timeout: float,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int,
-        *,
-        talk: bool,
-    ) -> Command | Done:
-        words = [str(word) for word in argv]
-        environment = self._environment | dict(env or {})
-        if not words or any("\0" in text for text in (*words, *environment, *environment.values())):
-            return Done(-1, error="not a command: empty, or with a NUL character")
-        request: Spawn = ("spawn", words, environment, self._absolute(cwd or ""))
+    async def _begin(self, asked: Asked) -> Command | Done:
+        request: Spawn = ("spawn", asked.argv, asked.environment, asked.folder)
         kills, purges = self._kills(), self._watch.purges if self._watch else 0
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             channel, channel_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -240,7 +171,7 @@ class BubblewrapSandbox:
                 os.set_blocking(ends[mine], False)
                 return ends[mine], ends[1 - mine]
 
-            stdin, stdin_inside = pipe(1) if talk else (-1, -1)
+            stdin, stdin_inside = pipe(1) if asked.talk else (-1, -1)
             stdout, stdout_inside = pipe(0)
             stderr, stderr_inside = pipe(0)
             channel.setblocking(False)
@@ -252,8 +183,8 @@ class BubblewrapSandbox:
             ours.pop_all()
         return Command(
             Streams(channel, stdin, stdout, stderr),
-            timeout=timeout,
-            limit=limit,
+            timeout=asked.timeout,
+            limit=asked.limit,
             oom=lambda: self._kills() > kills,
             full=lambda: (self._watch.purges if self._watch else 0) > purges,
             give_up=self._give_up,
@@ -277,36 +208,9 @@ class BubblewrapSandbox:
                 await asyncio.sleep(RETRY)
         raise SandboxLost("the sandbox takes no more requests")
 
-    def _ask(self, request: Open | Uppers | Purge) -> list[int]:
-        """Ask pid 1 for open files. Blocks.
-
-        Raises:
-            SandboxLost: It does not answer.
-            OSError: It says why not.
-        """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours:
-            with theirs:
-                self._parts.link.send_when_free(request, (theirs.fileno(),))
-            ours.settimeout(REPLY_WAIT)
-            try:
-                answer, fds, _, _ = socket.recv_fds(ours, 8192, 64)
-            except OSError as error:
-                raise SandboxLost(f"the sandbox does not answer: {error}") from error
-        for fd in fds:
-            os.set_inheritable(fd, False)
-        words = answer.decode("utf-8", "replace").split(" ", 2)
-        if words[0] == "ok":
-            return fds
-        for fd in fds:
-            os.close(fd)
-        if words[0] == "error":
-            raise OSError(int(words[1]), words[2])
-        raise SandboxLost("the sandbox died while a file was asked for")
-
     def _read(self, path: str, limit: int) -> bytes:
         try:
-            (fd,) = self._ask(("open", path, -1))
+            (fd,) = self._parts.link.ask(("open", path, -1))
         except OSError as error:
             raise FileNotFoundError(error.errno, f"no readable file ({error.strerror})", path) from error
         try:
@@ -325,7 +229,7 @@ class BubblewrapSandbox:
         return bytes(data)
 
     def _write(self, path: str, data: bytes, mode: int) -> None:
-        (fd,) = self._ask(("open", path, mode))
+        (fd,) = self._parts.link.ask(("open", path, mode))
         try:
             view = memoryview(data)
             while view:

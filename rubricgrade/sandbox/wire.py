@@ -82,7 +82,10 @@ Open = tuple[Literal["open"], str, int]
 Uppers = tuple[Literal["uppers"]]
 """Hand out the folders of changes of the spaces, in their order. Files: reply channel."""
 
+Listen = tuple[Literal["listen"], int]
+"""Listen on a port of the sandbox's loopback. Files: reply channel. The answer carries the socket."""
+
 Purge = tuple[Literal["purge"]]
 """End every process but pid 1. Files: reply channel."""
 
-Request = Spawn | Open | Uppers | Purge
+Request = Spawn | Open | Uppers | Listen | Purge

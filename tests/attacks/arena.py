@@ -71,16 +71,23 @@ KINDS: Mapping[str, Checks] = {
     "artifacts": FILES,
     "timing": {**FUNCTION, **PROGRAM},
     "channel": {**FUNCTION, **PROGRAM},
+    "resources": {**FUNCTION, **PROGRAM},
 }
 """The kinds of check that each class of attacks aims at."""
+PYTEST_WAIT = 15.0
 ANSWERS = {"answer.txt": "3.25\n", "answer.json": '{"w": 3.25}', "table.csv": "id,amount\n1,3.25\n2,-1.5\n"}
 LEAVE_ANSWERS = "".join(f"open({path!r}, 'w').write({text!r})\n" for path, text in ANSWERS.items())
+
+
+def limit(check: Mapping[str, Any], seconds: float) -> float:
+    """A suite's limit holds for starting pytest several times too, which on a busy machine takes seconds."""
+    return max(seconds, PYTEST_WAIT) if "pytest" in check else seconds
 
 
 def rubric_of(checks: Checks, seconds: float) -> Rubric:
     """Each check as a gate of its own would hide the others: they are criteria, one point each."""
     criteria = [
-        {"id": f"c{number}", "description": name, "points": 1, "check": {**check, "timeout": seconds}}
+        {"id": f"c{number}", "description": name, "points": 1, "check": {**check, "timeout": limit(check, seconds)}}
         for number, (name, check) in enumerate(checks.items())
     ]
     return Rubric.build(

@@ -164,9 +164,9 @@ PYTEST = {
         frame = sys._getframe()
         while 'private' not in frame.f_locals: frame = frame.f_back
         asked = frame.f_locals
-        reports = [{'when': when, 'outcome': 'passed', 'name': asked['request']['select'], 'text': ''}
-                   for when in ('setup', 'call', 'teardown')]
-        reply = json.dumps({'rc': 0, 'reports': reports, 'trouble': ''})
+        reports = [{'when': when, 'outcome': 'passed', 'file': file, 'name': name, 'text': ''}
+                   for file, name in asked['request']['tests'].items() for when in ('setup', 'call', 'teardown')]
+        reply = json.dumps({'rc': 0, 'reports': reports, 'trouble': {}})
         os.write(asked['private'], f"\\\\n{asked['token']} {reply}\\\\n".encode())
         os._exit(0)
     """),
@@ -274,6 +274,44 @@ CHANNEL = {
     "endless output": solution("import os\ndef solve(xs):\n    while True: os.write(1, b'A' * 65536)\n"),
 }
 
+RESOURCES = {
+    "takes all memory": solution("""
+        def solve(xs):
+            held = []
+            while True: held.append(bytearray(8 << 20))
+    """),
+    "forks without end": solution("""
+        import os
+        def solve(xs):
+            while True:
+                try: os.fork()
+                except OSError: pass
+    """),
+    "fills every place that it may write to": solution("""
+        import os
+        def solve(xs):
+            for place in ('/work/fill', '/tmp/fill', '/dev/shm/fill'):
+                try:
+                    with open(place, 'wb') as file:
+                        while True: file.write(bytes(1 << 20))
+                except OSError: pass
+            return 0
+    """),
+    "leaves what hurts whoever reads it": dedent("""
+        import os
+        os.unlink('solution.py')
+        os.mkfifo('solution.py')
+        os.symlink('/etc/shadow', 'shadow')
+        os.symlink('/', 'everything')
+        open('new\\nline', 'w').write('x')
+        open(b'no text \\xff', 'w').write('x')
+        with open('sparse', 'wb') as file:
+            try: file.truncate(10 << 40)
+            except OSError: file.truncate(200 << 20)
+        for number in range(10): os.makedirs(f'deep/{number}/' + '/'.join('x' * 100 for _ in range(20)))
+    """),
+}
+
 ATTACKS: Mapping[str, Mapping[str, str]] = {
     "in-process": IN_PROCESS,
     "pytest": PYTEST,
@@ -281,4 +319,5 @@ ATTACKS: Mapping[str, Mapping[str, str]] = {
     "artifacts": ARTIFACTS,
     "timing": TIMING,
     "channel": CHANNEL,
+    "resources": RESOURCES,
 }

@@ -73,9 +73,9 @@ def main() -> int:
     add_user(home)
     (home / "held").mkdir()
     (home / "tmp").mkdir()
-    open_the_way(
-        list(dict.fromkeys(Path(path).resolve() for path in (sys.base_prefix, sys.prefix, CHECKOUT))), home / "held"
-    )
+    attacks = os.environ.get("RUBRICGRADE_ATTACKS", "")
+    needed = [sys.base_prefix, sys.prefix, CHECKOUT, *([attacks] if attacks else [])]
+    open_the_way(list(dict.fromkeys(Path(path).resolve() for path in needed)), home / "held")
     for path in (home, home / "tmp"):
         os.chown(path, UID, UID)
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}

@@ -234,6 +234,14 @@ def test_reaping_takes_what_dead_owners_left_and_nothing_else(
     assert not containers(command)
 
 
+def test_a_container_that_runs_out_of_memory_leaves_no_file_where_we_are(
+    provider: ContainerProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(conformance.memory_limit(provider))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_container_can_not_be_is_said(provider: ContainerProvider, tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="image"):
         asyncio.run(provider.open(Template(layers=(Layer(tmp_path, "/", "overlay"),))))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -26,9 +24,6 @@ from rubricgrade.sandbox import BubblewrapProvider, Layer, base_template, cgroup
 from rubricgrade.sandbox.live import BubblewrapSandbox
 
 from .conftest import born, inside_of, opened, shell
-
-FORKS = int(os.environ.get("SANDBOX_TEST_FORKS", "100"))
-AT_ONCE = 8
 
 
 def namespace_of(box: BubblewrapSandbox) -> str:
@@ -190,7 +185,10 @@ asyncio.run(main())
 @pytest.mark.parametrize(
     "arguments", [["memory"], ["disk"], ["disk", "30"]], ids=["memory", "disk", "with a forked child"]
 )
-def test_what_a_killed_grader_leaves_is_gone_or_reaped(provider: BubblewrapProvider, arguments: list[str]) -> None:
+def test_what_a_killed_grader_leaves_is_gone_or_reaped(
+    provider: BubblewrapProvider, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # whoever else opens a sandbox now would reap it before us
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(OWNER), *arguments], stdout=subprocess.PIPE, text=True
     ) as owner:
@@ -267,59 +265,6 @@ def test_many_commands_at_once_in_one_sandbox(provider: BubblewrapProvider) -> N
             assert [int(done.stdout) for done in outputs] == list(range(40))
 
     asyncio.run(main())
-
-
-def test_many_forks_with_some_of_them_killed_leave_nothing(provider: BubblewrapProvider) -> None:
-    def kill(pid1: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pid1, signal.SIGKILL)
-        os.close(pid1)
-
-    chance = random.Random(3)
-    entries: list[str] = []
-    left: list[tuple[int, str]] = []
-    closed: list[int] = []
-
-    async def one(room: asyncio.Semaphore, number: int) -> None:
-        async with room:
-            box = await provider.open(base_template(upper=chance.choice(["memory", "disk"])), label="many")
-            entries.extend([str(box._parts.entry.folder), *box._parts.entry.groups])
-            namespace = namespace_of(box)
-            try:
-                if chance.random() < 0.1:
-                    asyncio.get_running_loop().call_later(chance.random() * 0.1, kill, os.dup(box._parts.link.pid1))
-                done = await shell(box, f"(setsid sleep 1000 &); echo {number} > x; sleep 0.05; cat x", timeout=60)
-                assert int(done.stdout) == number
-            except SandboxLost:
-                pass
-            finally:
-                members = {born(pid) for pid in inside_of(namespace)}
-                await box.close()
-                left.extend(member for member in members if member[1] and born(member[0]) == member)
-                closed.append(len(members))
-
-    async def main() -> None:
-        room = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(one(room, number) for number in range(FORKS)))
-        await asyncio.sleep(0.2)  # the last kills
-
-    files, mounts = open_files(), Path("/proc/self/mountinfo").read_text()
-    asyncio.run(main())
-    assert len(closed) == FORKS
-    assert sum(closed) > FORKS, "no process was ever seen"
-    assert left == []
-    assert not [path for path in entries if Path(path).exists()]
-    assert Path("/proc/self/mountinfo").read_text() == mounts
-    assert open_files() == files
-    assert not [child for child in Path("/proc/self/task").glob("*/children") if "bwrap" in commands(child)]
-
-
-def commands(children: Path) -> str:
-    return " ".join(
-        Path(f"/proc/{pid}/comm").read_text()
-        for pid in children.read_text().split()
-        if Path(f"/proc/{pid}/comm").exists()
-    )
 
 
 def test_state_that_somebody_else_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

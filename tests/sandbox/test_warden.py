@@ -27,7 +27,9 @@ from rubricgrade.sandbox.warden.tag import Tag, new_tag
 
 async def start(place: Path) -> PipeLink:
     orders = Orders((str(place),), (), (), lifetime=120, uid=os.geteuid())
-    return await PipeLink.start([sys.executable, "-I", "-S", "-B", "-c", program(orders)], lambda: asyncio.sleep(0))
+    return await PipeLink.start(
+        [sys.executable, "-I", "-S", "-B", "-c", program(orders)], Path("/"), lambda: asyncio.sleep(0)
+    )
 
 
 @asynccontextmanager
@@ -59,7 +61,7 @@ def around(link: PipeLink, place: Path) -> WardenSandbox:
 )
 def test_an_answer_that_is_none_means_that_the_sandbox_is_lost(script: str) -> None:
     async def main() -> None:
-        link = await PipeLink.start(["sh", "-c", f"read x; {script}; cat"], lambda: asyncio.sleep(0))
+        link = await PipeLink.start(["sh", "-c", f"read x; {script}; cat"], Path("/"), lambda: asyncio.sleep(0))
         with pytest.raises(SandboxLost):
             await ask(link, Numbered, "spawn")
         await link.close()

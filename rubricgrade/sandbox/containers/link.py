@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rubricgrade.errors import SandboxLost
@@ -47,11 +48,17 @@ class PipeLink:
         self._complaining = asyncio.ensure_future(self._collect())
 
     @classmethod
-    async def start(cls, argv: Sequence[str], remove: Callable[[], Awaitable[object]]) -> PipeLink:
-        """Start the engine's program; arguments as in the constructor."""
+    async def start(cls, argv: Sequence[str], folder: Path, remove: Callable[[], Awaitable[object]]) -> PipeLink:
+        """Start the engine's program.
+
+        Args:
+            argv: Its command line.
+            folder: Where it is started: podman leaves a file ``oom`` there when a container runs out of memory.
+            remove: As in the constructor.
+        """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *argv, stdin=pipe, stdout=pipe, stderr=pipe, limit=LONGEST, start_new_session=True
+            *argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, limit=LONGEST, start_new_session=True
         )
         return cls(process, remove)
 

@@ -52,6 +52,7 @@ class ContainerProvider:
 
     async def open(self, template: Template, *, label: str = "") -> WardenSandbox:
         """See `contract.Provider.open`."""
+        building.refuse_allowed_hosts(template, self.name)
         if building.has_root(template):
             raise TemplateError("a container has no root file system but its image's: name an image instead")
         facts = await self._examine()
@@ -63,7 +64,7 @@ class ContainerProvider:
         argv += ["--label", f"rubricgrade={label}", "--entrypoint", "", *confinement(facts, template), *mounts(inside)]
         argv += [image or SKELETON, inside.python]
         argv += ["-I", "-S", "-B", "-c", program(_orders(facts, template))]
-        link = await PipeLink.start(argv, lambda: self._remove(name))
+        link = await PipeLink.start(argv, state.root(), lambda: self._remove(name))
         try:
             greeting = await ask(link, Greeting, "hello")
             for layer in template.layers:

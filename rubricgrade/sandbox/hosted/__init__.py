@@ -13,7 +13,7 @@ from rubricgrade.sandbox.hosted.provider import HostedProvider
 
 __all__ = ["VENDORS", "HostedProvider", "Machine", "Vendor", "provider"]
 
-VENDORS = {"archil": "Archil", "daytona": "Daytona", "e2b": "E2B", "superserve": "Superserve"}
+VENDORS = {"archil": "Archil", "daytona": "Daytona", "e2b": "E2B", "modal": "Modal", "superserve": "Superserve"}
 """The class of each vendor, by the name of its module, which is the name of its extra too."""
 
 

@@ -43,6 +43,7 @@ class HostedProvider:
 
     async def open(self, template: Template, *, label: str = "") -> WardenSandbox:
         """See `contract.Provider.open`."""
+        building.refuse_allowed_hosts(template, self.name)
         if building.has_root(template):
             raise TemplateError("a hosted sandbox has no root file system but its image's")
         lifetime = min(template.limits.lifetime, self.vendor.ttl)

@@ -124,6 +124,12 @@ class Server:
             os.close(fd)
         elif request[0] == "uppers":
             reply(channel, "ok", tuple(self.uppers))
+        elif request[0] == "listen":
+            listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+            listener.bind(("127.0.0.1", request[1]))
+            listener.listen(128)
+            reply(channel, "ok", (listener.fileno(),))
+            listener.close()
         else:
             end_all()
             reply(channel, "ok")

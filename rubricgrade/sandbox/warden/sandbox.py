@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from rubricgrade import tree
 from rubricgrade.sandbox import state
+from rubricgrade.sandbox.commanded import Asked, Commanded
 from rubricgrade.sandbox.contract import Done, Isolation, MiB, Template
 from rubricgrade.sandbox.warden import moving
 from rubricgrade.sandbox.warden.asking import Held, Link, Nothing, Numbered, Piece, ask
@@ -18,7 +19,7 @@ from rubricgrade.sandbox.warden.process import WardenProcess
 Reopen = Callable[[], Awaitable["WardenSandbox"]]
 
 
-class WardenSandbox:
+class WardenSandbox(Commanded[WardenProcess]):
     """See `contract.Sandbox`. Belongs to the event loop that opened it."""
 
     def __init__(
@@ -29,65 +30,13 @@ class WardenSandbox:
         Args:
             link: The way to its warden; closed by `close`.
             template: What it was opened from.
-            environment: Of every process in it.
-            isolation: What holds in it.
+            environment: See `Commanded`.
+            isolation: See `Commanded`.
             reopen: Opens another one from the same template.
         """
+        super().__init__(template, environment=environment, isolation=isolation)
         self._link = link
-        self._template = template
-        self._environment = environment
-        self._isolation = isolation
         self._reopen = reopen
-
-    @property
-    def isolation(self) -> Isolation:
-        """What holds here."""
-        return self._isolation
-
-    @property
-    def template(self) -> Template:
-        """What it was opened from."""
-        return self._template
-
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        user: str | None = None,
-        stdin: bytes = b"",
-        timeout: float = 120,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int = MiB,
-    ) -> Done:
-        """See `contract.Sandbox.exec`."""
-        if user is not None:
-            raise ValueError("this sandbox has one user only")
-        process = await self._spawn(argv, cwd, env, timeout, limit, talk=bool(stdin))
-        if isinstance(process, Done):
-            return process
-        feeding = asyncio.ensure_future(process.feed(stdin)) if stdin else None
-        try:
-            return await process.wait()
-        finally:
-            if feeding:
-                feeding.cancel()
-                await asyncio.gather(feeding, return_exceptions=True)  # what the command did not take, it did not want
-
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        timeout: float = 120,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int = MiB,
-    ) -> WardenProcess:
-        """See `contract.Sandbox.start`."""
-        process = await self._spawn(argv, cwd, env, timeout, limit, talk=True)
-        if isinstance(process, Done):
-            raise ValueError(process.error)  # noqa: TRY004  # what is wrong is the request
-        return process
 
     async def read(self, path: str, *, limit: int = 10 * MiB) -> bytes:
         """See `contract.Sandbox.read`."""
@@ -155,39 +104,18 @@ class WardenSandbox:
         """The way to its warden."""
         return self._link
 
-    def _absolute(self, path: str) -> str:
-        return str(PurePosixPath(self._template.workdir, path))
-
-    def _budget(self) -> tree.Budget:
-        limits = self._template.limits
-        # Sparse files count by their apparent size, so that more may be seen than there is room for.
-        return tree.Budget(entries=limits.files, total=4 * limits.disk, file=limits.file_size)
-
-    async def _spawn(
-        self,
-        argv: Sequence[str],
-        cwd: str | None,
-        env: Mapping[str, str] | None,
-        timeout: float,  # noqa: ASYNC109  # a limit that is part of the contract: reaching it is a result
-        limit: int,
-        *,
-        talk: bool,
-    ) -> WardenProcess | Done:
-        words = [str(word) for word in argv]
-        environment = self._environment | dict(env or {})
-        if not words or any("\0" in text for text in (*words, *environment, *environment.values())):
-            return Done(-1, error="not a command: empty, or with a NUL character")
+    async def _begin(self, asked: Asked) -> WardenProcess | Done:
         try:
             started = await ask(
                 self._link,
                 Numbered,
                 "spawn",
-                argv=words,
-                env=environment,
-                cwd=self._absolute(cwd or ""),
-                timeout=timeout,
-                limit=limit,
-                talk=talk,
+                argv=asked.argv,
+                env=asked.environment,
+                cwd=asked.folder,
+                timeout=asked.timeout,
+                limit=asked.limit,
+                talk=asked.talk,
             )
         except OSError as error:
             return Done(-1, error=error.strerror or str(error))

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from rubricgrade.sandbox import hosted
 from tests.sandbox.hosted.cloud import Cloud, tunnel
+from tests.sandbox.hosted.modal_cloud import Modal
 
 HOST = "sandbox.superserve.ai"
 
@@ -85,6 +86,14 @@ def cloud(serving: Serving) -> Iterator[Cloud]:
     serving.cloud.broken = False
 
 
+@pytest.fixture(scope="session")
+def modal(serving: Serving) -> Iterator[Modal]:
+    service = Modal(serving.cloud)
+    asyncio.run_coroutine_threadsafe(service.start(), serving.loop).result(30)
+    yield service
+    asyncio.run_coroutine_threadsafe(service.stop(), serving.loop).result(30)
+
+
 @pytest.fixture(params=sorted(hosted.VENDORS))
 def provider(
     request: pytest.FixtureRequest, serving: Serving, monkeypatch: pytest.MonkeyPatch
@@ -99,8 +108,11 @@ def provider(
         "E2B_API_KEY": "e2b_" + "0" * 40, "E2B_API_URL": f"{base}/e2b", "E2B_SANDBOX_URL": f"{base}/e2b-machine",
         "E2B_HTTP_VERSION": "1.1", "DAYTONA_API_KEY": "k", "DAYTONA_API_URL": f"{base}/daytona",
         "DAYTONA_USE_DEPRECATED_POLLING": "1", "ARCHIL_API_KEY": "k", "ARCHIL_REGION": "local",
+        "MODAL_TOKEN_ID": "ak-1", "MODAL_TOKEN_SECRET": "as-1",
         "SUPERSERVE_API_KEY": "k", "SUPERSERVE_BASE_URL": f"{base}/superserve", "NO_PROXY": "127.0.0.1",
     }  # fmt: skip
+    if name == "modal":
+        settings["MODAL_SERVER_URL"] = request.getfixturevalue("modal").url
     if name == "superserve":
         settings |= {"HTTPS_PROXY": serving.proxy, "SSL_CERT_FILE": str(serving.certificate)}
     for key, value in settings.items():

@@ -22,7 +22,9 @@ pytestmark = [
     pytest.mark.hosted,
     pytest.mark.timeout(300),
     # Vendors' own code, which is not ours to mend.
-    pytest.mark.filterwarnings("ignore:::(e2b|daytona|archil|superserve|synchronicity|httpx|pydantic|websockets)"),
+    pytest.mark.filterwarnings(
+        "ignore:::(e2b|daytona|archil|modal|superserve|synchronicity|httpx|pydantic|websockets)"
+    ),
 ]
 Check = Callable[[hosted.HostedProvider], Coroutine[Any, Any, None]]
 
@@ -46,6 +48,7 @@ def test_machines_have_no_network_and_end_by_themselves(provider: hosted.HostedP
         "archil": (lambda: asked["network"] == {"egress": {"default": "deny"}}, "max_ttl_seconds"),
         "daytona": (lambda: asked["networkBlockAll"] is True, "ttlMinutes"),
         "e2b": (lambda: asked["allow_internet_access"] is False, "timeout"),
+        "modal": (lambda: asked["network"] == asked["blocked"], "timeout"),
         "superserve": (lambda: asked["network"]["deny_out"] == ["0.0.0.0/0"], "timeout_seconds"),
     }[provider.name]
     assert closed()
