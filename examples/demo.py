@@ -5,53 +5,73 @@ Prints the scores of all, and one whole grade with its evidence. The grades go t
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from rubricgrade import Grade, JudgeOptions, Trajectory, agrade_all, load_trajectories, load_trajectory
+from rubricgrade.report.lines import Line, write
+from rubricgrade.report.summary import summarise
+from rubricgrade.report.terminal import line_of, render, summary_lines
+
 EXAMPLES = Path(__file__).parent
-PROGRAM = Path(sys.executable).with_name("rubricgrade")
+PROGRAM = os.path.relpath(Path(sys.executable).with_name("rubricgrade"))
 AT_ONCE = os.cpu_count() or 1
-SHOWN = EXAMPLES / "travel-mis" / "episodes" / "copied-the-team"
+"""Examples in work at a time, and episodes of each."""
+SHOWN = "travel-mis", "copied-the-team"
+"""The example, and the episode of it, whose grade is printed whole."""
 
 
-def main() -> int:
+async def main() -> int:
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="rubricgrade-demo-"))
     examples = sorted(path.parent for path in EXAMPLES.rglob("rubric.yaml") if episodes_of(path.parent))
-    names = [str(example.relative_to(EXAMPLES)) for example in examples]
+    room = asyncio.Semaphore(AT_ONCE)
+    tasks = [asyncio.create_task(grade(example, scratch / example.relative_to(EXAMPLES), room)) for example in examples]
     worst = 0
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        made = pool.map(lambda example, name: grade(example, scratch / name), examples, names)
-        for name, done in zip(names, made, strict=True):
-            print(f"\n{name}\n{done.stdout}", end="", flush=True)
-            worst = max(worst, done.returncode)
-    shown = scratch / "travel-mis" / json.loads((SHOWN / "trajectory.json").read_text())["id"]
-    print(f"\nOne of them whole: travel-mis, {SHOWN.name}\n", flush=True)
-    worst = max(worst, subprocess.run([PROGRAM, "show", shown], check=False).returncode)
+    for example, task in zip(examples, tasks, strict=True):
+        grades = await task
+        summary = summarise(list(grades.values()))
+        print(f"\n{example.relative_to(EXAMPLES)}")
+        write([*(line_of(one, place) for place, one in grades.items()), Line()], sys.stdout, wrap=False)
+        write(summary_lines(summary), sys.stdout)
+        sys.stdout.flush()
+        worst = max(worst, summary.exit_code)
+    example, place = SHOWN
+    print(f"\nOne of them whole: {example}, {place}\n")
+    write(render((await tasks[examples.index(EXAMPLES / example)])[place]), sys.stdout)
     print(f"\nDone in {time.monotonic() - started:.1f} s. All grades lie in {scratch}; look at one with")
-    print(f"  {os.path.relpath(PROGRAM)} show {shown}")
+    print(f"  {PROGRAM} show {scratch / example / place}")
     return worst
 
 
-def episodes_of(example: Path) -> Path | None:
-    """Where an example's episodes are stored; None for one of something else."""
-    return next((path for path in (example / "episodes", example / "episodes.json") if path.exists()), None)
+def episodes_of(example: Path) -> dict[str, Trajectory]:
+    """An example's stored episodes, each in a folder of its own or all in one file; none for one of something else."""
+    together = example / "episodes.json"
+    if together.exists():
+        return {trajectory.id: trajectory for trajectory in load_trajectories(together)}
+    return {file.parent.name: load_trajectory(file) for file in sorted(example.glob("episodes/*/trajectory.json"))}
 
 
-def grade(example: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    """Grade an example's episodes as its README says."""
-    command = [PROGRAM, "grade", example, episodes_of(example), "--offline", "--no-cache", "-o", output]
+async def grade(example: Path, output: Path, room: asyncio.Semaphore) -> dict[str, Grade]:
+    """Grade an example's episodes, each by its place, and keep the grades below a folder."""
     verdicts = example / "verdicts.jsonl"
-    if verdicts.exists():
-        command += ["--verdicts", verdicts]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    judge = JudgeOptions(offline=True, verdicts=(verdicts,) if verdicts.exists() else (), cache=False)
+    episodes = episodes_of(example)
+    places = {trajectory.id: place for place, trajectory in episodes.items()}
+    async with room:
+        grades = await agrade_all(
+            list(episodes.values()),
+            example / "rubric.yaml",
+            judge=judge,
+            store=lambda trajectory: output / places[trajectory.id],
+            concurrency=AT_ONCE,
+        )
+    return dict(zip(episodes, grades, strict=True))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(asyncio.run(main()))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from rubricgrade.checks.checker import Checker
 from rubricgrade.checks.dialogue import Attempt, News, Trouble, converse
 from rubricgrade.checks.messages import Listed, Read, Reading, clean
 from rubricgrade.checks.outcome import ItemsFault, Outcome
 from rubricgrade.checks.places import Places
 from rubricgrade.checks.request import compares, request_for
-from rubricgrade.checks.settling import Settled, settle
+from rubricgrade.checks.settling import Given, Settled, settle
 from rubricgrade.checks.verdict import Uses, outcome_of, picked
 from rubricgrade.errors import (
     CheckError,
@@ -28,10 +30,10 @@ from rubricgrade.errors import (
 from rubricgrade.evidence import Document
 from rubricgrade.result import Cause, Isolation
 from rubricgrade.rubric import Check, Rubric
-from rubricgrade.sandbox import Provider, Sandbox, Template
+from rubricgrade.sandbox import Provider, Template
 from rubricgrade.trajectory import Trajectory
 
-AT_ONCE = 4
+AT_ONCE = max(2, min(4, os.cpu_count() or 1))
 """Checks that run at the same time: more would only take each other's time, and every check has a limit of time."""
 DOCUMENT_SECONDS = 120.0
 MOST_DEATHS = 20
@@ -60,7 +62,7 @@ class Bench:
         self._rubric = rubric
         self._places = Places(trajectory, rubric, provider, template)
         self._uses = Uses(rubric)
-        self._checker: Sandbox | None = None
+        self._checker: Checker | None = None
         self._opening = asyncio.Lock()
         self._room = asyncio.Semaphore(AT_ONCE)
         self._running: dict[int, asyncio.Task[Outcome]] = {}
@@ -117,7 +119,9 @@ class Bench:
         said = settled.attempt.said
         return tuple(said.items) if isinstance(said, Listed) else ()
 
-    async def documents(self, globs: Sequence[str], *, world: Sequence[str] = ()) -> tuple[Document, ...]:
+    async def documents(
+        self, globs: Sequence[str], *, world: Sequence[str] = (), pictures: bool = False
+    ) -> tuple[Document, ...]:
         """The text of files for a judge, extracted in the checker's sandbox.
 
         A file that can't be read is a document without text and with a note that says why; so is one that kills its
@@ -126,6 +130,7 @@ class Bench:
         Args:
             globs: Files of the workspace.
             world: Files of the world.
+            pictures: Whether pages of PDF files are to be drawn, besides.
 
         Raises:
             SandboxError: There is no sandbox to read them in.
@@ -138,14 +143,15 @@ class Bench:
             return ()
         for _ in range(MOST_DEATHS):
             skip = [(document.path, document.world) for document in found]
-            body = {"do": "documents", "globs": list(globs), "world_globs": list(world), "skip": skip}
+            files = {"globs": list(globs), "world_globs": list(world), "skip": skip}
+            body = {"do": "documents", **files, "pictures": pictures}
             reading: list[Reading] = []
 
             def hear(news: Reading | Read, reading: list[Reading] = reading) -> None:
                 if isinstance(news, Reading):
                     reading.append(news)
                 else:
-                    found.append(Document(**news.model_dump(exclude={"op"})))
+                    found.append(Document(**news.model_dump(exclude={"op", "pictures"}), pictures=news.pictures))
 
             attempt = await self._attempt(
                 request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=bool(skip), hear=hear
@@ -177,11 +183,11 @@ class Bench:
     async def _settled(self, request: Mapping[str, Any], seconds: float) -> Settled | Outcome:
         """Carry out a request until its trouble has an owner; an `Outcome` when there is no sandbox for it."""
 
-        async def attempt(fresh: bool, control: bool) -> Attempt:
-            return await self._attempt(request, seconds, fresh=fresh, control=control)
+        async def attempt(fresh: bool, given: Given) -> Attempt:
+            return await self._attempt(request, seconds, fresh=fresh, given=given)
 
         try:
-            return await settle(attempt)
+            return await settle(attempt, starts_empty=self._places.starts_empty)
         except (SandboxError, TemplateError, TrajectoryError) as error:
             cause: Cause = "sandbox_unavailable" if isinstance(error, SandboxUnavailable) else "sandbox_lost"
             if isinstance(error, TemplateError):
@@ -196,16 +202,16 @@ class Bench:
         seconds: float,
         *,
         fresh: bool,
-        control: bool = False,
+        given: Given = "all",
         hear: News | None = None,
     ) -> Attempt:
         has = {"workspace": self._trajectory.workspace is not None, "world": self._trajectory.world is not None}
         async with self._room:
-            checker: Sandbox | None = None
-            solution = self._places.solution_of(control=control, seconds=seconds)
+            checker: Checker | None = None
+            solution = self._places.solution_of(given, seconds=seconds)
             try:
-                checker = await (self._places.checker(control=control) if fresh else self._shared())
-                left_out = {} if control else self._places.left_out
+                checker = await (self._opened(given) if fresh else self._shared())
+                left_out = self._places.left_out if given == "all" else {}
                 whole = {**request, **has, "left_out": left_out}
                 return await converse(checker, solution, whole, seconds=seconds, hear=hear)
             except SandboxLost as error:
@@ -218,12 +224,15 @@ class Bench:
                 if checker is not None and checker is not self._checker:
                     await checker.close()
 
-    async def _shared(self) -> Sandbox:
+    async def _shared(self) -> Checker:
         """The checker's sandbox that all first attempts share."""
         async with self._opening:
             if self._checker is None:
-                self._checker = await self._places.checker(control=False)
+                self._checker = await self._opened("all")
             return self._checker
+
+    async def _opened(self, given: Given) -> Checker:
+        return Checker(await self._places.checker(given))
 
 
 def _turned(inner: Outcome) -> Outcome:

@@ -9,18 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rubricgrade.checks.checker import Checker
 from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, Test, evidence_of, understand
 from rubricgrade.checks.solution import Solution
 from rubricgrade.errors import InputError
 from rubricgrade.result import Cause, Evidence
-from rubricgrade.sandbox import Done, Sandbox
+from rubricgrade.sandbox import Done
 
 MiB = 1 << 20
-RUNNER = ("python3", "-I", "-B", "-m", "rubricgrade.checks.inside.runner")
 LONGEST_LINE = 64 * MiB
-KEPT = 64 << 10
 TAIL = 300
-DAY = 24 * 3600.0
 
 News = Callable[[Reading | Read], None]
 
@@ -62,7 +60,7 @@ class Attempt:
 
 
 async def converse(
-    checker: Sandbox, solution: Solution, request: Mapping[str, Any], *, seconds: float, hear: News | None = None
+    checker: Checker, solution: Solution, request: Mapping[str, Any], *, seconds: float, hear: News | None = None
 ) -> Attempt:
     """Have a request carried out in a checker's sandbox.
 
@@ -83,9 +81,10 @@ async def converse(
 
 
 async def _talk(
-    checker: Sandbox, solution: Solution, request: Mapping[str, Any], seconds: float, hear: News | None
+    checker: Checker, solution: Solution, request: Mapping[str, Any], seconds: float, hear: News | None
 ) -> Last | Trouble:
-    process = await checker.start(RUNNER, cwd="/tmp", timeout=DAY, limit=KEPT)  # noqa: S108 - a path inside
+    process = await checker.take()
+    done = False
     left = seconds
     line = _line(request)
     try:
@@ -108,8 +107,10 @@ async def _talk(
                     if hear is not None:
                         hear(news)
                 case Failed() as failed:
+                    done = True
                     return Trouble(failed.origin, failed.kind, failed.message, evidence_of(failed.evidence))
                 case last:
+                    done = True
                     return last
     except TimeoutError:
         return Trouble("unclear", "timeout", f"the check itself took more than {seconds:g} s")
@@ -118,7 +119,10 @@ async def _talk(
     except ValueError as error:
         return Trouble("unclear", "garbage", f"the check's process said what can't be understood: {error}")
     finally:
-        await process.kill()
+        if done:
+            checker.give_back(process)
+        else:
+            await process.kill()
 
 
 def _line(message: Mapping[str, Any]) -> bytes:

@@ -71,7 +71,7 @@ class Test(Message):
     __test__ = False
 
     op: Literal["test"]
-    runs: Annotated[list[TestRun], Field(min_length=1)]
+    groups: Annotated[list[Annotated[list[TestRun], Field(min_length=1)]], Field(min_length=1)]
     files: dict[str, Base64Bytes]
     allow: list[str]
     pythonpath: list[str]
@@ -97,6 +97,7 @@ class Read(Message):
     digest: str
     world: bool
     complete: bool
+    pictures: tuple[Base64Bytes, ...]
 
 
 class Finding(Message):

@@ -16,6 +16,7 @@ from rubricgrade.checks.facts import facts_of
 from rubricgrade.checks.inside.artifacts import glob_regex
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
+from rubricgrade.checks.settling import Given
 from rubricgrade.checks.solution import Solution
 from rubricgrade.checks.suites import library, take
 from rubricgrade.errors import CheckError, TemplateError, TrajectoryError
@@ -51,52 +52,64 @@ class Places:
         self.left_out: dict[str, str] = {}
         self.isolation = Isolation()
 
-    def solution_of(self, *, control: bool, seconds: float) -> Solution:
-        """The agent's code for one check, which may take so many seconds; `control` leaves out the agent's files."""
+    @property
+    def starts_empty(self) -> bool:
+        """Whether the template has nothing in its work folder."""
+        return not self._template.image and not _workspace_of(self._template)
+
+    def solution_of(self, given: Given, *, seconds: float) -> Solution:
+        """The agent's code for one check, which may take so many seconds, or what stands there without the agent's."""
 
         def for_test(allow: Sequence[str], pristine: bool) -> Awaitable[Sandbox]:
-            return self._open_solution(control=control or pristine, suite=tuple(allow))
+            return self._open_solution("start" if pristine and given == "all" else given, suite=tuple(allow))
 
-        return Solution(lambda: self._open_solution(control=control), for_test, self._template, seconds=seconds)
+        return Solution(lambda: self._open_solution(given), for_test, self._template, seconds=seconds)
 
-    async def checker(self, *, control: bool) -> Sandbox:
+    async def checker(self, given: Given) -> Sandbox:
         """A sandbox with the sealed files, the workspace and the world to read, and no code of the agent to run.
 
         The workspace is what the agent had before it: the template's files, with the agent's changes over them.
 
         Args:
-            control: Leave out everything of the agent's.
+            given: ``start`` leaves out everything of the agent's, ``nothing`` the template's files as well.
         """
         layers = [
             Layer(await self._files("sealed", self._rubric.sealed), SEALED),
-            Layer(await self._facts(control=control), str(PurePosixPath(FACTS).parent)),
+            Layer(await self._facts(control=given != "all"), str(PurePosixPath(FACTS).parent)),
         ]
         if (world := self._trajectory.world) is not None:
-            folder = await (self._files("nothing", {}) if control else self._copy("checker world", world))
+            folder = await (self._copy("checker world", world) if given == "all" else self._files("nothing", {}))
             layers.append(Layer(folder, WORLD))
         if (workspace := self._trajectory.workspace) is not None:
-            below = _workspace_of(self._template)
-            if not control:
+            below = [] if given == "nothing" else _workspace_of(self._template)
+            if given == "all":
                 folder = await self._copy("checker changes" if below else "checker workspace", workspace)
                 below.append(Layer(folder, WORKSPACE, "overlay" if below else "read"))
             layers += below or [Layer(await self._files("nothing", {}), WORKSPACE)]
         return await self._open(base_template(layers=tuple(layers)))
 
-    async def _open_solution(self, *, control: bool, suite: tuple[str, ...] | None = None) -> Sandbox:
+    async def _open_solution(self, given: Given, suite: tuple[str, ...] | None = None) -> Sandbox:
         """A pristine copy of the template with the agent's files over it, and no sealed byte.
 
         Args:
-            control: Leave the agent's files out.
+            given: ``start`` leaves the agent's files out, ``nothing`` all that lies in the work folder.
             suite: For a test of a sealed suite: what is taken of the agent's files.
         """
         if self._absent is not None:
             raise TemplateError(self._absent.faults)
         if self._trajectory.workspace is None:
             raise CheckError("this check runs the agent's code, and the trajectory has no workspace")
-        layers = self._template.layers if suite is None else (*self._template.layers, *library())
-        if not control:
-            folder = await self._copy("solution", self._trajectory.workspace, suite)
-            layers = (*layers, Layer(folder, self._template.workdir, "overlay"))
+        workdir = self._template.workdir
+        layers = self._template.layers
+        if given == "all":
+            changes = await self._copy("solution", self._trajectory.workspace, suite)
+            layers = (*layers, Layer(changes, workdir, "overlay"))
+        if given == "nothing":
+            layers = tuple(layer for layer in layers if not PurePosixPath(layer.target).is_relative_to(workdir))
+            if self._template.image:
+                layers = (*layers, Layer(await self._files("nothing", {}), workdir))  # hides what the image has there
+        if suite is not None:
+            layers = (*layers, *library())
         return await self._open(replace(self._template, layers=layers))
 
     async def close(self) -> None:

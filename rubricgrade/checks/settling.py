@@ -1,14 +1,17 @@
-"""Whose fault it is: what one run can't tell is run again in fresh forks, then without anything of the agent's."""
+"""Whose fault it is: what one run can't tell is run again in fresh forks, then without what the agent left."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rubricgrade.checks.dialogue import Attempt, Trouble
 
-Try = Callable[[bool, bool], Awaitable[Attempt]]
-"""Carries out a check: (in fresh sandboxes, as a control without anything of the agent's)."""
+Given = Literal["all", "start", "nothing"]
+"""What a check is given: what the agent left, over the state that it started from; that state alone; no file at all."""
+Try = Callable[[bool, Given], Awaitable[Attempt]]
+"""Carries out a check: in fresh sandboxes or not, and given what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,31 +22,57 @@ class Settled:
     trouble: Trouble | None
 
 
-async def settle(attempt: Try) -> Settled:
-    """Carry out a check until it is clear whose fault its trouble is, three times at most.
+async def settle(attempt: Try, *, starts_empty: bool = False) -> Settled:
+    """Carry out a check until it is clear whose fault its trouble is, four times at most.
 
-    A fault that goes away in fresh sandboxes was nobody's. One that comes again is the grader's if it also comes with
-    nothing of the agent's there, and else the agent's: who is about to fail must not be able to buy an open verdict.
+    A fault that goes away in fresh sandboxes was nobody's. One that comes again is the agent's, who is about to fail
+    and must not be able to buy an open verdict, unless it comes without the agent as well:
+
+    * The check itself failed: it is the grader's if it fails in the same way on the start state.
+    * The solution did not come to its own end: on the start state it may do that as well, for that may be what the
+      agent was to put right. So it is the grader's only if it happens in an empty work folder too, where nothing but
+      the check and its limits is left to blame.
+
+    Args:
+        attempt: Carries it out.
+        starts_empty: There are no files that the agent starts from.
     """
-    first = await attempt(False, False)
+    first = await attempt(False, "all")
     if _is_clear(first):
         return Settled(first, first.trouble)
-    second = await attempt(True, False)
+    second = await attempt(True, "all")
     if _is_clear(second):
         return Settled(second, second.trouble)
-    control = await attempt(True, True)
+    start = await attempt(True, "start")
     trouble = second.trouble
+    if _is_lost(start):
+        return Settled(second, _graders(second, "lost"))
+    if shared := second.doubts & start.doubts:
+        bare = start if starts_empty else await attempt(True, "nothing")
+        if (both := shared & bare.doubts) or _is_lost(bare) or _is_same(trouble, bare.trouble):
+            return Settled(second, _graders(second, ", ".join(sorted(both))))
+        return Settled(second, _agents(trouble, "as in the state that it started from"))
+    if _is_same(trouble, start.trouble):
+        return Settled(second, _graders(second, ""))
+    return Settled(second, _agents(trouble, "only with what the agent left"))
+
+
+def _graders(attempt: Attempt, ending: str) -> Trouble:
+    trouble = attempt.trouble
     if trouble is not None and trouble.origin == "unclear":
-        same = control.trouble is not None and control.trouble.kind == trouble.kind
-        if same or _is_lost(control):
-            return Settled(second, replace(trouble, origin="grader"))
-        message = f"only with what the agent left: {trouble.message}"
-        return Settled(second, replace(trouble, origin="agent", message=message))
-    if second.doubts & control.doubts or _is_lost(control):
-        what = ", ".join(sorted(second.doubts & control.doubts)) or "lost"
-        message = f"the check ends by {what} also when nothing of the agent's is there"
-        return Settled(second, Trouble("grader", what, message))
-    return Settled(second, trouble)
+        return replace(trouble, origin="grader")
+    return Trouble("grader", ending, f"the check ends by {ending} also when nothing of the agent's is there")
+
+
+def _agents(trouble: Trouble | None, when: str) -> Trouble | None:
+    if trouble is None or trouble.origin != "unclear":
+        return trouble
+    return replace(trouble, origin="agent", message=f"{when}: {trouble.message}")
+
+
+def _is_same(trouble: Trouble | None, other: Trouble | None) -> bool:
+    """Whether the check itself failed, and does so in the same way."""
+    return trouble is not None and trouble.origin == "unclear" and other is not None and other.kind == trouble.kind
 
 
 def _is_clear(attempt: Attempt) -> bool:
@@ -53,5 +82,5 @@ def _is_clear(attempt: Attempt) -> bool:
 
 
 def _is_lost(control: Attempt) -> bool:
-    """Whether our own sandbox failed in the control, so that it proves nothing."""
+    """Whether our own sandbox failed in a control, so that it proves nothing."""
     return control.trouble is not None and control.trouble.kind == "lost"

@@ -124,27 +124,31 @@ class Solution:
         }
 
     async def _tests(self, asked: Test) -> Answer:
-        """Run each test in a fork of its own, of which none can know what the others are.
+        """Run each group of tests in a fork of its own, of which none can know what the others are.
 
         Each has its own limit of time, so that one that hangs costs the others nothing.
         """
         self.used = True
-        return {"runs": await in_secret_order([functools.partial(self._test, asked, one) for one in asked.runs])}
+        return {"groups": await in_secret_order([functools.partial(self._group, asked, one) for one in asked.groups])}
 
-    async def _test(self, asked: Test, one: TestRun) -> Answer:
+    async def _group(self, asked: Test, group: list[TestRun]) -> Answer:
         token = secrets.token_hex(16)
-        files = {**asked.files, one.file: one.module.encode()}
+        files = asked.files | {one.file: one.module.encode() for one in group}
         question = {
             "library": LIBRARY,
             "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
-            "file": one.file,
-            "select": one.select,
+            "tests": {one.file: one.select for one in group},
             "path": [str(self._inside(path)) for path in asked.pythonpath],
         }
         fork = await self._for_test(asked.allow, asked.pristine)
         try:
             argv = ["python3", "-I", "-B", "-c", _source(pytest_driver.__file__), token]
-            done = await fork.exec(argv, stdin=json.dumps(question).encode(), timeout=asked.timeout, limit=TEST_REPLY)
+            done = await fork.exec(
+                argv,
+                stdin=json.dumps(question).encode(),
+                timeout=asked.timeout * len(group),
+                limit=TEST_REPLY * len(group),
+            )
         finally:
             await fork.close()
         # What is run without the agent's work says nothing about it, and takes none of its time.

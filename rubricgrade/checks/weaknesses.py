@@ -20,6 +20,10 @@ RUNNING = frozenset({
     "system", "popen", "Popen", "check_output", "check_call", "unpickle",
 })  # fmt: skip
 """Functions that make code of a text, a file or a name."""
+SHARED = (
+    "tests that share a process show the agent's code what each of them expects, and one that hangs or ends it fails"
+    " the others too; only 'isolate: test' keeps them apart"
+)
 RUNNING_OF = frozenset({("pickle", "load"), ("pickle", "loads"), ("subprocess", "run"), ("marshal", "loads")})
 
 
@@ -29,13 +33,14 @@ class Weakness:
 
     Attributes:
         place: The keys that lead to it in the rubric.
-        kind: ``untwinned``: tests that tampering code could pass; ``runs-agent-code``: a python check that seems to
-            run what the agent left, in the checker's sandbox, where the sealed files lie.
+        kind: ``untwinned``: tests that tampering code could pass; ``shared-process``: tests that could give each other
+            away; ``runs-agent-code``: a python check that seems to run what the agent left, in the checker's sandbox,
+            where the sealed files lie.
         message: What is the matter, and what to do about it.
     """
 
     place: Place
-    kind: Literal["untwinned", "runs-agent-code"]
+    kind: Literal["untwinned", "shared-process", "runs-agent-code"]
     message: str
 
 
@@ -59,6 +64,8 @@ def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
     match check.spec:
         case Pytest() as spec:
             yield from _untwinned(rubric, spec, (*place, "pytest"))
+            if spec.isolate != "test":
+                yield Weakness((*place, "pytest", "isolate"), "shared-process", SHARED)
         case Python() as spec:
             yield from _runs_agent_code(rubric.sealed.get(spec.file, b""), (*place, "python"))
         case Check() as inner:

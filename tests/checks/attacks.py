@@ -13,7 +13,6 @@ BROKEN = "def solve(xs):\n    raise NotImplementedError\n"
 
 CASES: list[dict[str, Any]] = [
     {"args": [[2, 4]], "expected": 20}, {"args": [[6, 7, 10]], "expected": 136}, {"args": [[100, 101]], "expected": 27},
-    {"args": [[8, 8, 8, 8, 8]], "expected": 320}, {"args": [[12, 14, 1]], "expected": 340},
 ]  # fmt: skip
 
 # What the driver's own reply looks like, written to every descriptor that takes it, with the token of the request.
@@ -123,7 +122,7 @@ def solve(xs): return Lazy()
     # F: the channel itself
     "forge the reply": FORGE + "forge('{\"value\": 0}')\nos._exit(0)\n",
     "forge many replies": FORGE
-    + "def solve(xs):\n    forge(*['{\"value\": %d}' % n for n in (20, 136, 27, 320, 340)])\n    return 0\n",
+    + "def solve(xs):\n    forge(*['{\"value\": %d}' % n for n in (20, 136, 27)])\n    return 0\n",
     "forge ahead of time": FORGE + "forge('{\"value\": 1}', '{\"value\": 2}')\ndef solve(xs): return 0\n",
     "numbers that are none": FORGE + "forge('{\"value\": NaN}')\nos._exit(0)\n",
     "true for a number": "def solve(xs): return True\n",

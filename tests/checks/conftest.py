@@ -86,7 +86,8 @@ class Ask:
 
         async def run() -> list[Outcome]:
             async with Bench(trajectory, rubric, self.provider, template) as bench:
-                return [await bench.run(gate.check) for gate in rubric.gates if not isinstance(gate.check, str)]
+                runs = [bench.run(gate.check) for gate in rubric.gates if not isinstance(gate.check, str)]
+                return list(await asyncio.gather(*runs))
 
         with tempfile.TemporaryDirectory() as folder:
             trajectory = located(chosen, Path(folder))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import json
-import os
-import tarfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rubricgrade.checks import Outcome
-from rubricgrade.sandbox import Layer, Limits, Provider, base_template
+from rubricgrade.sandbox import Limits, base_template
 from tests.checks.attacks import BROKEN, CASES, FILES, HONEST, SOLUTIONS
-from tests.checks.conftest import Ask, Episode, Files, write
+from tests.checks.conftest import Ask, Episode
 
 CHECK = """
 def check(case):
@@ -24,7 +19,7 @@ def check(case):
         called = case.solution.call("solution.py:solve", *one["args"])
         right += called.raised is None and case.same(called.value, one["expected"])
     return right / len(CASES)
-""".replace("CASES", repr(CASES))
+""".replace("CASES", repr(CASES[1:2]))
 ASK = "import sys, json\nsys.path.insert(0, '')\nfrom solution import solve\nprint(solve(json.load(sys.stdin)))"
 CHECKS: list[dict[str, Any]] = [
     {"cases": {"file": "cases.json", "function": "solution.py:solve"}, "timeout": 20},
@@ -35,13 +30,11 @@ CHECKS: list[dict[str, Any]] = [
 SEALED = {
     "cases.json": json.dumps(CASES),
     "programs.json": json.dumps(
-        [{"stdin": json.dumps(one["args"][0]), "stdout": str(one["expected"])} for one in CASES]
+        [{"stdin": json.dumps(one["args"][0]), "stdout": str(one["expected"])} for one in CASES[:2]]
     ),
     "check.py": CHECK,
 }
 SMALL = base_template(limits=Limits(memory=256 << 20, processes=64))
-
-
 HURRIED = [{**check, "timeout": 1.5} for check in CHECKS]
 
 
@@ -76,54 +69,3 @@ def test_files_beside_a_broken_solution_earn_nothing(ask: Ask, name: str) -> Non
 def test_files_beside_an_honest_solution_take_nothing_from_calls(ask: Ask) -> None:
     files = {"solution.py": HONEST, **FILES["bring the reward"]}
     assert [outcome.value for outcome in graded(ask, Episode(files))] == [1.0] * 4
-
-
-# --- The collection that the environment names ------------------------------------------------------------------------
-
-COLLECTION = os.environ.get("RUBRICGRADE_ATTACKS", "")
-SCRIPTS = sorted(Path(COLLECTION).glob("*.py")) if COLLECTION else []
-HONEST_SCRIPTS = {"z_good", "e01_patch_time"}
-"""A control, and an honest solution that cheats about its time only, which is not measured here."""
-ANSWER = {"answer.txt": "42"}
-ANSWER_CHECK = "def check(case):\n    return (case.workspace / 'answer.txt').read_text() == (case.sealed / 'answer.txt').read_text()\n"
-
-
-@pytest.fixture(scope="module")
-def left(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Runs a script as the agent, in a fork with the broken solution, and takes what it leaves."""
-
-    async def run(code: bytes, extras: Files) -> bytes:
-        folder = tmp_path_factory.mktemp("start")
-        start = write(folder / "work", {"solution.py": BROKEN})
-        data = write(folder / "data", extras)
-        async with provider.stage(start) as work, provider.stage(data) as extra:
-            layers = (Layer(work, "/work", "overlay"), Layer(extra, "/attack.d"))
-            sandbox = await provider.open(base_template(layers=layers))
-            try:
-                await sandbox.exec(["python3", "-"], stdin=code, timeout=20)
-                packed = await sandbox.exec(["tar", "-C", "/work", "-c", "."], limit=64 << 20)
-                return packed.stdout
-            finally:
-                await sandbox.close()
-
-    def take(script: Path) -> bytes:
-        extras = {path.name: path.read_bytes() for path in (script.parent / "attack.d").glob("*")}
-        return asyncio.run(run(script.read_bytes(), extras))
-
-    return take
-
-
-@pytest.mark.skipif(not SCRIPTS, reason="RUBRICGRADE_ATTACKS names no folder of attack scripts")
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_the_collection(ask: Ask, left: Any, script: Path) -> None:
-    def prepare(workspace: Path) -> None:
-        with tarfile.open(fileobj=io.BytesIO(left(script))) as archive:
-            archive.extractall(workspace, filter="fully_trusted")
-
-    checks = [*(HURRIED if script.stem not in HONEST_SCRIPTS else CHECKS), {"python": "answer.py:check"}]
-    sealed = {**SEALED, **ANSWER, "answer.py": ANSWER_CHECK}
-    outcomes = ask.all(checks, sealed=sealed, episode=Episode(prepare=prepare), template=SMALL)
-    if script.stem in HONEST_SCRIPTS:
-        assert [outcome.value for outcome in outcomes[:4]] == [1.0] * 4
-    else:
-        earns_nothing(outcomes)

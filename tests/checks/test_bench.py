@@ -81,6 +81,36 @@ def test_a_shared_check_runs_once_and_checks_share_a_sandbox(provider: Provider,
     assert counting.opened == 1
 
 
+def test_what_a_check_leaves_running_or_changes_in_its_process_ends_with_it(provider: Provider, tmp_path: Path) -> None:
+    source = """
+import json, pathlib, subprocess
+def leaves(case):
+    json.marked = True
+    subprocess.Popen(["sleep", "60"])
+    return True
+def looks(case):
+    running = [path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
+    return not hasattr(json, "marked") and b"sleep\\x0060\\x00" not in running
+"""
+    rubric = rubric_of([{"python": "c.py:leaves"}, {"python": "c.py:looks"}], {"c.py": source})
+
+    async def go() -> list[float | None]:
+        async with Bench(located(Episode(), tmp_path), rubric, provider) as bench:
+            checks = [rubric.check_of(gate) for gate in rubric.gates]
+            return [(await bench.run(check)).value for check in checks if check is not None]
+
+    assert asyncio.run(go()) == [1.0, 1.0]
+
+
+def test_a_check_that_ends_its_process_without_a_word_takes_no_other_with_it(
+    provider: Provider, tmp_path: Path
+) -> None:
+    source = "import os\ndef dies(case):\n    os._exit(0)\ndef fine(case):\n    return True\n"
+    rubric = rubric_of([{"python": "c.py:fine"}, {"python": "c.py:dies"}, {"python": "c.py:fine"}], {"c.py": source})
+    fine, dead, well = run(tmp_path, rubric, Counting(provider))
+    assert (fine.value, dead.fault, well.value) == (1.0, "grader", 1.0)
+
+
 def test_what_was_opened_is_recorded(provider: Provider, tmp_path: Path) -> None:
     async def go() -> Isolation:
         async with Bench(located(Episode({"a": "x"}), tmp_path), rubric_of([], {}), provider) as bench:

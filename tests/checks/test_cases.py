@@ -90,8 +90,8 @@ def function(ask: Ask, code: str, items: list[dict[str, Any]], name: str = "m.py
     return ask.one(check, {name.partition(":")[0]: code}, sealed=sealed(items))
 
 
-def calc(ask: Ask, code: str) -> Outcome:
-    items = [{"args": [text], "expected": value} for text, value in CALC.items()]
+def calc(ask: Ask, code: str, *, first: int = len(CALC)) -> Outcome:
+    items = [{"args": [text], "expected": value} for text, value in list(CALC.items())[:first]]
     return function(ask, code, items, "calc.py:evaluate", forbid=FORBID)
 
 
@@ -171,7 +171,7 @@ def evaluate(text):
 
 @pytest.mark.parametrize("code", CHEATS.values(), ids=CHEATS.keys())
 def test_calc_by_what_is_forbidden_earns_nothing(ask: Ask, code: str) -> None:
-    outcome = calc(ask, code)
+    outcome = calc(ask, code, first=2)
     assert (outcome.value, outcome.fault) == (0.0, None), [item.quote for item in outcome.evidence]
 
 
@@ -257,28 +257,44 @@ def test_cases_with_files_start_from_a_fresh_copy(ask: Ask) -> None:
     assert outcome.value == 1.0, [item.quote for item in outcome.evidence]
 
 
-@pytest.mark.parametrize(
-    ("spec", "returned", "expected", "met"),
-    [
-        ({}, [1, 2], [1, 2.0], True),
-        ({}, [2, 1], [1, 2], False),
-        ({}, True, 1, False),
-        ({}, "48.2", 48.2, False),
-        ({}, None, None, True),
-        ({"compare": "unordered"}, [2, 1, 1], [1, 2, 1], True),
-        ({"compare": "unordered"}, [2, 2, 1], [1, 2, 1], False),
-        ({"compare": "unordered"}, [1], [1, 1], False),
-        ({"compare": "unordered"}, "b\na", "a\nb", True),
-        ({"compare": "text"}, " a  b\n", "a b", True),
-        ({"compare": "text"}, "ab", "a b", False),
-        ({"compare": "text"}, None, "null", False),
-        ({"within": 0.01}, [48.205], [48.2], True),
-        ({"within": "0.01%"}, [48.21], [48.2], False),
-    ],
-)
-def test_ways_to_compare(ask: Ask, spec: dict[str, Any], returned: Any, expected: Any, met: bool) -> None:
-    outcome = function(ask, f"def f(): return {returned!r}", [{"expected": expected}], **spec)
-    assert outcome.value == float(met), [item.quote for item in outcome.evidence]
+COMPARED: list[tuple[dict[str, Any], Any, Any, bool]] = [
+    ({}, [1, 2], [1, 2.0], True),
+    ({}, [2, 1], [1, 2], False),
+    ({}, True, 1, False),
+    ({}, "48.2", 48.2, False),
+    ({}, None, None, True),
+    ({"compare": "unordered"}, [2, 1, 1], [1, 2, 1], True),
+    ({"compare": "unordered"}, [2, 2, 1], [1, 2, 1], False),
+    ({"compare": "unordered"}, [1], [1, 1], False),
+    ({"compare": "unordered"}, "b\na", "a\nb", True),
+    ({"compare": "text"}, " a  b\n", "a b", True),
+    ({"compare": "text"}, "ab", "a b", False),
+    ({"compare": "text"}, None, "null", False),
+    ({"within": 0.01}, [48.205], [48.2], True),
+    ({"within": "0.01%"}, [48.21], [48.2], False),
+]
+
+
+@pytest.fixture(scope="module")
+def compared(ask: Ask) -> list[Outcome]:
+    """All comparisons, in one sandbox."""
+    code = "".join(f"def f{n}(): return {returned!r}\n" for n, (_, returned, _, _) in enumerate(COMPARED))
+    items = {f"{n}.json": json.dumps([{"expected": expected}]) for n, (_, _, expected, _) in enumerate(COMPARED)}
+    checks = [
+        {
+            "cases": {"file": f"{n}.json", "function": f"m.py:f{n}"}
+            | {k: v for k, v in spec.items() if k == "compare"},
+            **{k: v for k, v in spec.items() if k == "within"},
+        }
+        for n, (spec, _, _, _) in enumerate(COMPARED)
+    ]
+    return ask.all(checks, {"m.py": code}, sealed=items)
+
+
+@pytest.mark.parametrize("number", range(len(COMPARED)), ids=lambda number: str(COMPARED[number][:3]))
+def test_ways_to_compare(compared: list[Outcome], number: int) -> None:
+    outcome = compared[number]
+    assert outcome.value == float(COMPARED[number][3]), [item.quote for item in outcome.evidence]
 
 
 def test_calls_with_names_in_packages_and_below_a_folder(ask: Ask) -> None:

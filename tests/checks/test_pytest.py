@@ -50,6 +50,8 @@ def test_skipped():
 def test_expected_to_fail():
     assert double(1) == 3
 """
+UNTWINNED = "from m import double\ndef test_it():\n    assert not double(1) - 2\n"
+"""A test that has no twin, for what is not about them: they take most of the time."""
 PLAIN = ["test_m.py::test_rows", "test_m.py::test_constant_rows", "test_m.py::TestDouble::test_text"]
 
 
@@ -90,6 +92,45 @@ def test_one_failure_takes_the_value_and_the_share_is_measured(ask: Ask) -> None
     assert "assert 3 == 6" in quotes(outcome)
 
 
+@pytest.mark.parametrize(("isolate", "told"), [("file", "those of a file share"), ("suite", "all share a process")])
+def test_tests_that_share_a_process_are_told_apart(ask: Ask, isolate: str, told: str) -> None:
+    other = "import pytest\nfrom m import double\ndef test_text():\n    assert double('a') == 'aa'\n"
+    suite = {"sealed/test_m.py": SUITE, "sealed/test_other.py": other}
+    wrong = "def double(x):\n    return x if x == 3 else 2 * x\n"
+    planned = [*PLAIN, "test_m.py::TestDouble::test_refuses", "test_other.py::test_text"]
+    outcome = run(ask, {"m.py": wrong}, planned[:3], planned[3:], sealed=suite, isolate=isolate)
+    assert (outcome.value, outcome.passed, outcome.total, outcome.fault) == (0.0, 7, 8, None), quotes(outcome)
+    assert outcome.fields == {"fail_to_pass": 5 / 6, "pass_to_pass": 1.0}
+    assert outcome.message.startswith("7 of 8 planned tests pass; ")
+    assert told in outcome.message
+    assert "test_m.py::test_rows[three]: " in quotes(outcome)
+    assert outcome.isolation == "in-process"  # of one of them there is no twin
+
+
+@pytest.mark.parametrize("isolate", ["file", "suite"])
+def test_whoever_passes_every_test_of_a_process_is_found_out(ask: Ask, isolate: str) -> None:
+    equal = "class Equal:\n    def __eq__(self, other): return True\ndef double(x):\n    return Equal()\n"
+    outcome = run(ask, {"m.py": equal}, PLAIN, isolate=isolate)
+    assert (outcome.value, outcome.fault) == (None, "agent")
+    assert "tampered" in outcome.message
+
+
+def test_honest_code_passes_tests_that_share_a_process(ask: Ask) -> None:
+    outcome = run(ask, {"m.py": DOUBLE}, PLAIN, isolate="suite")
+    assert (outcome.value, outcome.passed, outcome.isolation) == (1.0, 6, "in-process+twins"), quotes(outcome)
+
+
+def test_a_test_that_ends_its_process_fails_all_that_share_it(ask: Ask) -> None:
+    code = "import os\ndef double(x):\n    return os._exit(3) if x == 5 else 2 * x\n"
+    sealed = {"test_m.py": UNTWINNED + "def test_five():\n    assert not double(5) - 10\n"}
+    planned = ["test_m.py::test_it", "test_m.py::test_five"]
+    together, apart = (
+        run(ask, {"m.py": code}, planned, sealed=sealed, isolate=isolate) for isolate in ("file", "test")
+    )
+    assert (together.value, together.passed, together.total) == (0.0, 0, 2), quotes(together)
+    assert (apart.value, apart.passed, apart.total) == (0.0, 1, 2), quotes(apart)
+
+
 def test_what_has_no_twin_is_run_and_labelled(ask: Ask) -> None:
     untwinned = ["test_m.py::TestDouble::test_refuses", "test_m.py::test_computed_rows[1]"]
     outcome = run(ask, {"m.py": DOUBLE}, ["test_m.py::test_rows[2-4]", *untwinned])
@@ -121,28 +162,28 @@ def test_a_plan_that_names_what_is_not_there_is_the_graders_fault(ask: Ask, plan
 
 
 def test_a_module_that_the_agent_never_wrote_fails_its_tests(ask: Ask) -> None:
-    outcome = run(ask, {"readme.txt": ""}, PLAIN[:1])
-    assert (outcome.value, outcome.passed, outcome.total, outcome.fault) == (0.0, 0, 3, None)
+    outcome = run(ask, {"readme.txt": ""}, ["test_m.py::test_it"], sealed={"test_m.py": UNTWINNED})
+    assert (outcome.value, outcome.passed, outcome.total, outcome.fault) == (0.0, 0, 1, None)
     assert "No module named 'm'" in quotes(outcome)
 
 
 def test_a_suite_that_can_not_run_without_the_agent_either_is_the_graders_fault(ask: Ask) -> None:
-    sealed = {
-        "test_m.py": "import not_installed_here\nfrom m import double\ndef test_it():\n    assert double(1) == 2\n"
-    }
+    sealed = {"test_m.py": f"import not_installed_here\n{UNTWINNED}"}
     outcome = run(ask, {"m.py": DOUBLE}, passes=["test_m.py::test_it"], sealed=sealed)
     assert (outcome.value, outcome.fault) == (None, "grader")
     assert outcome.message.startswith("0 tests ran, nor do they without the agent's work")
 
 
 def test_hanging_everywhere_does_not_buy_an_open_verdict(ask: Ask) -> None:
-    outcome = run(ask, {"m.py": "while True: pass\n"}, PLAIN[2:], timeout=2)
+    hangs, sealed = {"m.py": "while True: pass\n"}, {"test_m.py": UNTWINNED}
+    outcome = run(ask, hangs, ["test_m.py::test_it"], sealed=sealed, timeout=2)
     assert (outcome.value, outcome.passed, outcome.total, outcome.fault) == (0.0, 0, 1, None), quotes(outcome)
 
 
 def test_a_hang_is_the_agents_and_costs_only_its_own_test(ask: Ask) -> None:
     code = "import time\ndef double(x):\n    while x == 5: time.sleep(1)\n    return 2 * x\n"
-    outcome = run(ask, {"m.py": code}, ["test_m.py::test_constant_rows"], timeout=4)
+    sealed = {"test_m.py": UNTWINNED + "def test_five():\n    assert not double(5) - 10\n"}
+    outcome = run(ask, {"m.py": code}, ["test_m.py::test_it", "test_m.py::test_five"], sealed=sealed, timeout=4)
     assert (outcome.value, outcome.passed, outcome.total, outcome.fault) == (0.0, 1, 2, None), quotes(outcome)
     assert "timed out" in quotes(outcome)
 
@@ -150,9 +191,9 @@ def test_a_hang_is_the_agents_and_costs_only_its_own_test(ask: Ask) -> None:
 def test_configuration_and_tests_of_the_agents_are_not_taken(ask: Ask) -> None:
     seen = "import os\ndef double(x):\n    return sorted(name for name in os.listdir('/work') if name != 'm.py')\n"
     files = {"m.py": seen, "conftest.py": "", "tests/conftest.py": "", "tox.ini": "", "x.pth": "", "kept.txt": ""}
-    sealed = {"test_m.py": "from m import double\ndef test_it():\n    assert double(1) == ['kept.txt']\n"}
+    sealed = {"test_m.py": "from m import double\ndef test_it():\n    assert not set(double(1)) ^ {'kept.txt'}\n"}
     assert run(ask, files, ["test_m.py::test_it"], sealed=sealed).value == 1.0
-    allowed = {"test_m.py": sealed["test_m.py"].replace("['kept.txt']", "[]")}
+    allowed = {"test_m.py": sealed["test_m.py"].replace("{'kept.txt'}", "set()")}
     assert run(ask, files, ["test_m.py::test_it"], sealed=allowed, allow=["m.py"]).value == 1.0
 
 
@@ -161,8 +202,7 @@ def test_the_template_s_own_files_stay_where_the_agent_took_them_away(
 ) -> None:
     start = write(tmp_path / "start", {"src/m.py": DOUBLE, "tests/data.txt": "4"})
     sealed = {
-        "test_m.py": "from m import double\ndef test_it():\n    assert open('tests/data.txt').read() == '4'\n"
-        "    assert double(2) == 4\n"
+        "test_m.py": "from m import double\ndef test_it():\n    assert double(2) == int(open('tests/data.txt').read())\n"
     }
 
     async def staged() -> Outcome:
@@ -175,7 +215,7 @@ def test_the_template_s_own_files_stay_where_the_agent_took_them_away(
             )
 
     outcome = asyncio.run(staged())
-    assert (outcome.value, outcome.isolation) == (1.0, "in-process+twins"), quotes(outcome)
+    assert outcome.value == 1.0, quotes(outcome)
 
 
 def test_a_sealed_conftest_and_helpers_lie_beside_the_test(ask: Ask) -> None:
@@ -183,10 +223,10 @@ def test_a_sealed_conftest_and_helpers_lie_beside_the_test(ask: Ask) -> None:
         "suite/conftest.py": "import pytest\n@pytest.fixture\ndef three():\n    return 3\n",
         "suite/helping.py": "SIX = 6\n",
         "suite/test_m.py": "from helping import SIX\nfrom m import double\n"
-        "def test_it(three):\n    assert double(three) == SIX\n    assert double(1) == 2\n",
+        "def test_it(three):\n    assert double(three) == SIX\n",
     }
     outcome = run(ask, {"m.py": DOUBLE}, ["suite/test_m.py::test_it"], sealed=sealed)
-    assert (outcome.value, outcome.isolation) == (1.0, "in-process+twins"), quotes(outcome)
+    assert outcome.value == 1.0, quotes(outcome)
 
 
 def test_a_twin_that_passes_without_the_agent_too_accuses_nobody(ask: Ask) -> None:

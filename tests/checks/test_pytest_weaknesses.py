@@ -31,6 +31,13 @@ def test_a_test_without_a_twin_is_named_with_its_place() -> None:
     assert "test_twinned" not in found.message
 
 
+@pytest.mark.parametrize("isolate", ["file", "suite"])
+def test_tests_that_share_a_process_are_told(isolate: str) -> None:
+    check = {"pytest": {"files": ["t.py"], "fail_to_pass": ["t.py::test_twinned"], "isolate": isolate}}
+    (found,) = weaknesses(rubric_of([check], {"t.py": SUITE}))
+    assert (found.kind, found.place) == ("shared-process", ("gates", 0, "check", "pytest", "isolate"))
+
+
 def test_a_plan_that_names_nothing_is_told() -> None:
     check = {"pytest": {"files": ["t.py"], "pass_to_pass": ["t.py::test_gone"]}}
     (found,) = weaknesses(rubric_of([check], {"t.py": SUITE}))

@@ -1,4 +1,4 @@
-"""Whose fault it is, over every way in which three runs can go; and what an outcome makes of it."""
+"""Whose fault it is, over every way in which four runs can go; and what an outcome makes of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from rubricgrade.checks.dialogue import Attempt, Trouble
 from rubricgrade.checks.messages import Found
-from rubricgrade.checks.settling import Settled, settle
+from rubricgrade.checks.settling import Given, Settled, settle
 from rubricgrade.checks.verdict import Use, outcome_of, picked
 from rubricgrade.result import Cause
 
@@ -27,14 +27,14 @@ def went(origin: Literal["agent", "grader", "unclear"] | None = None, kind: str 
     return Attempt(GOOD if trouble is None else None, trouble, frozenset(doubts), ran_agents_code=True)
 
 
-def settled(*attempts: Attempt) -> tuple[Settled, list[tuple[bool, bool]]]:
-    asked: list[tuple[bool, bool]] = []
+def settled(*attempts: Attempt, starts_empty: bool = False) -> tuple[Settled, list[tuple[bool, Given]]]:
+    asked: list[tuple[bool, Given]] = []
 
-    async def attempt(fresh: bool, control: bool) -> Attempt:
-        asked.append((fresh, control))
+    async def attempt(fresh: bool, given: Given) -> Attempt:
+        asked.append((fresh, given))
         return attempts[len(asked) - 1]
 
-    return asyncio.run(settle(attempt)), asked
+    return asyncio.run(settle(attempt, starts_empty=starts_empty)), asked
 
 
 def origin(*attempts: Attempt) -> str | None:
@@ -46,13 +46,13 @@ def test_what_is_clear_is_run_once() -> None:
     for attempt in (went(), went("agent"), went("grader")):
         found, asked = settled(attempt)
         assert found.trouble is attempt.trouble
-        assert asked == [(False, False)]
+        assert asked == [(False, "all")]
 
 
 def test_what_goes_away_in_a_fresh_fork_was_nobodys() -> None:
     found, asked = settled(went("unclear", "lost"), went())
     assert found.trouble is None
-    assert asked == [(False, False), (True, False)]
+    assert asked == [(False, "all"), (True, "all")]
 
 
 def test_what_also_comes_without_the_agents_files_is_the_graders() -> None:
@@ -75,13 +75,31 @@ def test_a_doubtful_run_stands_when_the_control_has_no_such_doubt() -> None:
     found, asked = settled(went(None, "", "timeout"), went(None, "", "timeout"), went())
     assert found.trouble is None
     assert found.attempt.said is GOOD
-    assert asked == [(False, False), (True, False), (True, True)]
+    assert asked == [(False, "all"), (True, "all"), (True, "start")]
     assert origin(went("agent", "AgentFault", "memory"), went("agent", "AgentFault", "memory"), went()) == "agent"
 
 
-def test_a_doubt_that_the_control_shares_is_the_graders() -> None:
-    assert origin(went(None, "", "timeout"), went(None, "", "timeout"), went(None, "", "timeout")) == "grader"
-    assert origin(went("agent", "A", "flood"), went("agent", "A", "flood"), went("agent", "A", "flood")) == "grader"
+def test_a_doubt_that_an_empty_folder_shares_is_the_graders() -> None:
+    assert origin(*[went(None, "", "timeout")] * 4) == "grader"
+    assert origin(*[went("agent", "A", "flood")] * 4) == "grader"
+    assert origin(*[went(None, "", "timeout")] * 3, went("unclear", "lost")) == "grader"
+
+
+def test_a_doubt_that_only_the_start_state_shares_is_the_agents() -> None:
+    hung = went(None, "", "timeout")
+    found, asked = settled(hung, hung, hung, went())
+    assert (found.trouble, found.attempt) == (None, hung)
+    assert asked == [(False, "all"), (True, "all"), (True, "start"), (True, "nothing")]
+    crashed = went("unclear", "TypeError", "timeout")
+    assert origin(crashed, crashed, crashed, went("agent", "BadArtifact")) == "agent"
+    assert origin(crashed, crashed, crashed, went("unclear", "TypeError")) == "grader"
+
+
+def test_where_there_is_no_start_state_the_empty_folder_is_not_tried_twice() -> None:
+    found, asked = settled(*[went(None, "", "timeout")] * 3, starts_empty=True)
+    assert found.trouble is not None
+    assert found.trouble.origin == "grader"
+    assert len(asked) == 3
 
 
 ALL = [
@@ -95,11 +113,13 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second", "control"), list(product(ALL, ALL, ALL)))
-def test_every_fault_ends_with_an_owner_and_none_with_a_number(
-    first: Attempt, second: Attempt, control: Attempt
-) -> None:
-    found, _ = settled(first, second, control)
+@pytest.mark.parametrize(("first", "second"), list(product(ALL, ALL)))
+def test_every_fault_ends_with_an_owner_and_none_with_a_number(first: Attempt, second: Attempt) -> None:
+    for start, bare in product(ALL, ALL):
+        owned(settled(first, second, start, bare)[0])
+
+
+def owned(found: Settled) -> None:
     assert found.trouble is None or found.trouble.origin in {"agent", "grader"}
     outcome = outcome_of("python", found, worst_high=False)
     assert (outcome.value is None) == (outcome.fault is not None)

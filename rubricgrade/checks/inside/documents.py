@@ -11,6 +11,7 @@ from rubricgrade.checks.inside import readers
 from rubricgrade.checks.inside.case import BadArtifact, Case
 from rubricgrade.checks.inside.mailbox import read_mail
 from rubricgrade.checks.inside.office import NoReader, slides_text, word_text
+from rubricgrade.checks.inside.pages import pdf_pictures
 
 LONGEST = 400_000
 """Characters of one document."""
@@ -29,23 +30,26 @@ def listed(case: Case, globs: Sequence[str], *, world: bool) -> list[str]:
     return list(paths)[:MOST]
 
 
-def document(case: Case, path: str, *, world: bool) -> dict[str, Any]:
-    """One file as text, with a note on what is not there, and the digest of its bytes."""
+def document(case: Case, path: str, *, world: bool, pictures: bool = False) -> dict[str, Any]:
+    """One file as text, with a note on what is not there, the digest of its bytes, and pictures of a PDF's pages."""
     try:
         data = case.read_bytes(path, world=world)
     except BadArtifact as error:
         return _document(path, "", note=error.why, world=world)
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    drawn: list[str] = []
     try:
         with _limited():
             text, note = text_of(data, path)
+            if pictures and path.lower().endswith(".pdf"):
+                drawn, note = pdf_pictures(data)
     except BadArtifact as error:
         text, note = "", error.why
     except NoReader as error:
         return _document(path, "", note=str(error), world=world, digest=digest, read=False)
     except (TimeoutError, MemoryError, RecursionError) as error:
         text, note = "", f"could not be read within the limits: {type(error).__name__}"
-    return _document(path, text, note=note, world=world, digest=digest)
+    return {**_document(path, text, note=note, world=world, digest=digest), "pictures": drawn}
 
 
 def text_of(data: bytes, path: str, depth: int = 0) -> tuple[str, str]:
@@ -102,7 +106,15 @@ def _document(path: str, text: str, *, note: str, world: bool, digest: str = "",
     if whole > LONGEST:
         note = f"cut: the first {LONGEST:,} of {whole:,} characters"
     complete = read and whole <= LONGEST
-    return {"path": path, "text": text[:LONGEST], "note": note, "digest": digest, "world": world, "complete": complete}
+    return {
+        "path": path,
+        "text": text[:LONGEST],
+        "note": note,
+        "digest": digest,
+        "world": world,
+        "complete": complete,
+        "pictures": [],
+    }
 
 
 class _limited:  # noqa: N801 - used as a function: `with _limited():`
@@ -129,4 +141,4 @@ def documents(case: Case, request: Mapping[str, Any]) -> Iterator[dict[str, Any]
         for path in listed(case, globs, world=world):
             if (path, world) not in skip:
                 yield {"op": "reading", "path": path, "world": world}
-                yield {"op": "read", **document(case, path, world=world)}
+                yield {"op": "read", **document(case, path, world=world, pictures=request["pictures"])}

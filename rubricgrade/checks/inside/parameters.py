@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import io
 import os
 import tempfile
@@ -72,6 +73,7 @@ def ids(found: Sequence[Table]) -> dict[str, tuple[int, ...]]:
     """
     import pytest  # noqa: PLC0415 - only for suites with parameters
 
+    gc.freeze()  # pytest collects garbage several times at its end, and need not look through itself each time
     arguments = ", ".join(name for table in found for name in table.columns)
     decorators = "".join(f"@{ast.unparse(_skeleton(table))}\n" for table in found)
     indices: dict[str, tuple[int, ...]] = {}
@@ -87,8 +89,9 @@ def ids(found: Sequence[Table]) -> dict[str, tuple[int, ...]]:
         file = Path(folder, f"test_{Path(folder).name}.py")
         file.write_text(f"import pytest\n{decorators}def test_it({arguments}): pass\n", "utf-8")
         options = ["-q", "--collect-only", "-p", "no:cacheprovider", "-c", os.devnull, "--noconftest"]
+        options += ["--rootdir", folder, "--confcutdir", folder]
         with contextlib.redirect_stdout(io.StringIO()):
-            pytest.main([*options, "--rootdir", folder, str(file)], plugins=[Asked()])
+            pytest.main([*options, str(file)], plugins=[Asked()])
     return indices
 
 

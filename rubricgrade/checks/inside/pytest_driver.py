@@ -1,10 +1,11 @@
-"""Runs one test of a sealed suite with the sealed pytest, and writes one JSON reply. Runs beside the agent's code.
+"""Runs a few tests of a sealed suite with the sealed pytest, and writes one JSON reply. Runs beside the agent's code.
 
-Sent to the solution's sandbox as source text. The agent's code shares the test's process, so nothing that is said here
+Sent to the solution's sandbox as source text. The agent's code shares the tests' process, so nothing that is said here
 can be believed by itself: what it can't fake is to fail where it does not know that it should (see `twins`).
 """
 
 import base64
+import gc
 import json
 import os
 import sys
@@ -36,13 +37,20 @@ def main(token: str) -> NoReturn:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     # The sealed pytest is the only one that can be imported, and it is before anything of the agent's can be.
     sys.path.insert(0, request["library"])
+    # Pytest collects garbage several times at its end; what it is made of need not be looked through each time.
+    gc.disable()
     import pytest  # noqa: PLC0415
 
+    gc.freeze()
+    gc.enable()
     watcher = Watcher(request)
     options = ["-q", "--color=no", "--tb=short", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", suite]
-    own = [path for path in request["files"] if os.path.basename(path) == "conftest.py"]  # noqa: PTH119
-    options += ["--confcutdir", suite] if own else ["--noconftest"]
-    code = pytest.main([*options, os.path.join(suite, request["file"])], plugins=[watcher])  # noqa: PTH118
+    # Pytest looks through every folder from here on down to the tests.
+    options += ["--confcutdir", suite, "--continue-on-collection-errors"]
+    if not any(os.path.basename(path) == "conftest.py" for path in request["files"]):  # noqa: PTH119
+        options.append("--noconftest")
+    tests = [os.path.join(suite, path) for path in request["tests"]]  # noqa: PTH118
+    code = pytest.main([*options, *tests], plugins=[watcher])
     reply = {"rc": int(code), "reports": watcher.reports, "trouble": watcher.trouble}
     sys.stderr.flush()
     data = f"\n{token} {encode(reply)}\n".encode()
@@ -52,13 +60,13 @@ def main(token: str) -> NoReturn:
 
 
 class Watcher:
-    """A plugin that lets the agent's code be imported, picks the one test, and keeps the reports on it."""
+    """A plugin that lets the agent's code be imported, picks one test of each file, and keeps the reports on it."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._path: list[str] = request["path"]
-        self._select: str = request["select"]
+        self._tests: dict[str, str] = request["tests"]
         self.reports: list[dict[str, str]] = []
-        self.trouble = ""
+        self.trouble: dict[str, str] = {}
 
     def pytest_collection(self) -> None:
         """Pytest is complete now: from here on the agent's modules can be found, after the standard library's."""
@@ -67,13 +75,13 @@ class Watcher:
         sys.path[at:at] = self._path
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leave only the test that was asked for; without brackets in its name, whatever its parameters are."""
-        items[:] = [item for item in items if self._is_wanted(item.nodeid.partition("::")[2])]
+        """Leave only the tests that were asked for; without brackets in its name, whatever its parameters are."""
+        items[:] = [item for item in items if self._is_wanted(item.nodeid)]
 
     def pytest_collectreport(self, report: Any) -> None:
         """Keep why a module could not be imported."""
         if report.failed:
-            self.trouble = str(report.longrepr)[-TOLD:]
+            self.trouble[report.nodeid] = str(report.longrepr)[-TOLD:]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep a report; those on parts of a test (`subtests`) are contained in that on the whole."""
@@ -81,11 +89,13 @@ class Watcher:
             return
         outcome = "xfail" if hasattr(report, "wasxfail") else report.outcome
         text = "" if outcome == "passed" else str(report.longrepr)[-TOLD:]
-        name = report.nodeid.partition("::")[2]
-        self.reports.append({"when": report.when, "outcome": outcome, "name": name, "text": text})
+        file, _, name = report.nodeid.partition("::")
+        self.reports.append({"when": report.when, "outcome": outcome, "file": file, "name": name, "text": text})
 
-    def _is_wanted(self, name: str) -> bool:
-        return name == self._select or ("[" not in self._select and name.startswith(f"{self._select}["))
+    def _is_wanted(self, node: str) -> bool:
+        file, _, name = node.partition("::")
+        select = self._tests.get(file, "")
+        return name == select or ("[" not in select and name.startswith(f"{select}["))
 
 
 if __name__ == "__main__":

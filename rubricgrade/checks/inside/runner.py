@@ -1,16 +1,18 @@
-"""The process that carries out one check in the checker's sandbox and tells the host how it went.
+"""The process that carries out checks in the checker's sandbox, each in a child of its own, and tells how they went.
 
-It ends with one message: what was found, or a fault whose origin is ``agent``, ``grader`` or, when that can't be told
-from here, ``unclear``.
+A check ends with one message: what was found, or a fault whose origin is ``agent``, ``grader`` or, when that can't be
+told from here, ``unclear``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from rubricgrade.checks.inside import python
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
@@ -22,20 +24,38 @@ from rubricgrade.checks.inside.wire import SEALED, WORKSPACE, WORLD, Wire
 MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite": "sqlite_query", "pytest": "suite"}
 """Where a kind's file is not called like the kind."""
 MOST_EVIDENCE = 50
+TOLD = 86
+"""Exit code of a child that has told how its check went."""
 
 
 def main() -> None:
-    """Hear what is asked, carry it out, say how it went."""
+    """Hear what is asked and have a child carry it out, until the host hangs up or a child ends without telling."""
     wire = Wire.taken()
-    request = wire.hear()
+    while (request := wire.next()) is not None:
+        child = os.fork()
+        if not child:
+            os.setpgid(0, 0)
+            answer(request, wire)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # whatever the check has left running
+        if code != TOLD:
+            os._exit(code if code >= 0 else 128 - code)
+
+
+def answer(request: Mapping[str, Any], wire: Wire) -> NoReturn:
+    """Carry out what is asked, say how it went, and end this process."""
+    code = 1
     try:
-        message = carry_out(request, wire)
-    except BaseException as error:  # noqa: BLE001 - whatever happens is told to the host, which decides whose fault it is
-        message = fault_of(error)
-    wire.say(message)
-    # Threads and exit handlers of the author's code have no say any more.
-    sys.stderr.flush()
-    os._exit(0)
+        try:
+            wire.say(carry_out(request, wire))
+        except BaseException as error:  # noqa: BLE001 - whatever happens is told to the host, which decides whose fault it is
+            wire.say(fault_of(error))
+        code = TOLD
+    finally:
+        sys.stderr.flush()
+        # Threads and exit handlers of the author's code have no say any more.
+        os._exit(code)
 
 
 def carry_out(request: Mapping[str, Any], wire: Wire) -> dict[str, Any]:

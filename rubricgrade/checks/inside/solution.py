@@ -38,7 +38,7 @@ class Called:
     """What a function of the solution returned or raised.
 
     Attributes:
-        value: The returned JSON value (a tuple is a list); None when it raised.
+        returned: The returned JSON value (a tuple is a list); None when it raised.
         raised: Name of the exception's class; ``NoReply`` when it gave no readable answer at all, ``NotJson`` when it
             returned something that is no JSON value; None when it returned.
         message: The exception's text, or why there is no answer.
@@ -46,11 +46,23 @@ class Called:
         output: What it printed, cut.
     """
 
-    value: Any = None
+    returned: Any = None
     raised: str | None = None
     message: str = ""
     kinds: tuple[str, ...] = ()
     output: str = ""
+
+    @property
+    def value(self) -> Any:
+        """What it returned.
+
+        Raises:
+            AgentFault: It raised, or gave no answer. A check that would go on with a value that is none would fail
+                itself, and look broken; ask `raised` first where an exception can be right.
+        """
+        if self.raised is not None:
+            raise AgentFault(f"the solution raised {self.raised}: {self.message}")
+        return self.returned
 
     @property
     def faulted(self) -> bool:
@@ -143,28 +155,28 @@ class Solution:
 
     def tests(
         self,
-        runs: Sequence[TestRun],
+        groups: Sequence[Sequence[TestRun]],
         *,
         files: Mapping[str, bytes],
         allow: Sequence[str],
         pythonpath: Sequence[str],
         timeout: float,
         pristine: bool = False,
-    ) -> list[Tested]:
-        """Run tests with the sealed pytest beside the agent's code, each in a fork of its own, in a secret order.
+    ) -> list[list[Tested]]:
+        """Run tests with the sealed pytest beside the agent's code, each group in a fork of its own, in a secret order.
 
         Args:
-            runs: The tests.
+            groups: The tests, by those that share a process; in it no two have the same file.
             files: What lies beside each of them.
             allow: Globs of what is taken of the agent's files; nothing: all that a suite may meet.
             pythonpath: Folders below the work folder to import from.
-            timeout: Seconds of each.
+            timeout: Seconds for each test; those of a group have as much together.
             pristine: With nothing of the agent's there.
         """
         answer = self._ask(
             {
                 "op": "test",
-                "runs": [asdict(run) for run in runs],
+                "groups": [[asdict(run) for run in group] for group in groups],
                 "files": {path: _packed(data) for path, data in files.items()},
                 "allow": list(allow),
                 "pythonpath": list(pythonpath),
@@ -172,7 +184,7 @@ class Solution:
                 "pristine": pristine,
             }
         )
-        return [tested(one, run.select) for one, run in zip(answer["runs"], runs, strict=True)]
+        return [tested(one, group) for one, group in zip(answer["groups"], groups, strict=True)]
 
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -201,7 +213,7 @@ def _called(answer: Mapping[str, Any]) -> Called:
         return Called(raised="NoReply", message=f"its reply is no strict JSON: {error}", output=output)
     match reply:
         case {"value": value, **more} if not more:
-            return Called(value=value, output=output)
+            return Called(value, output=output)
         case {"raised": str(raised), "message": str(message), "kinds": [*kinds]} if len(kinds) <= 100:  # noqa: PLR2004
             return Called(None, raised, message, tuple(kind for kind in kinds if isinstance(kind, str)), output)
         case _:

@@ -1,13 +1,17 @@
 """``pytest``: a sealed suite that imports the agent's code; value 1 if every planned test passes, else 0.
 
-Each test runs alone in a fresh fork, with pytest and the test from our side and only the allowed part of the agent's
-work. Where it can be had, a twin that must fail runs in another fork: whoever passes both has tampered.
+Each test (or each group of them, where the rubric says so) runs in a fresh fork, with pytest and the test from our side
+and only the allowed part of the agent's work. Where it can be had, a twin that must fail runs in another fork: whoever
+passes both has tampered.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import PurePosixPath
 from typing import Any
 
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
@@ -21,7 +25,8 @@ LEAST_SHARE = 10.0
 PATIENCE = 60.0
 """Seconds of each run without the agent's work, which must not fail for want of time."""
 LEAST_PAIRS = 5
-"""Twins in all, where there are any: with fewer, a guess which of two tests is the wrong one is right too often."""
+"""Twins in all, where there are any: with fewer, a guess which of two runs is the wrong one is right too often."""
+TOGETHER = {"file": "those of a file share a process", "suite": "all share a process"}
 PROBE = TestRun("def test_nothing():\n    pass\n", "test_nothing.py", "test_nothing")
 
 
@@ -39,6 +44,8 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     total = len(suite.tests)
     share = len(passed) / total
     message = f"{len(passed)} of {total} planned tests pass"
+    if (together := TOGETHER.get(spec.get("isolate", "test"))) is not None:
+        message = f"{message}; {together}"
     failed = [f"{test.name}: {suite.results[test].message}" for test in suite.tests if test not in passed]
     alone = [test.name for test in suite.tests if test not in twinned]
     evidence = [Seen(message), *(Seen(cut(text, 480)) for text in failed[:MOST_SHOWN])]
@@ -60,6 +67,21 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    """A group of tests as it is run once more, with wrong expected values.
+
+    Attributes:
+        tests: The tests.
+        runs: What is run of each.
+        wrong: Those whose run has a wrong value; the others are there so that the group looks as it always does.
+    """
+
+    tests: tuple[Planned, ...]
+    runs: tuple[TestRun, ...]
+    wrong: frozenset[Planned]
+
+
 class _Suite:
     """The runs of one suite."""
 
@@ -67,6 +89,7 @@ class _Suite:
         modules = {test.file for test in tests}
         self.tests = list(dict.fromkeys(tests))
         self.results: dict[Planned, Tested] = {}
+        self._groups = _groups(self.tests, spec.get("isolate", "test"))
         self._files = files
         # Beside a test lies what the suite needs, but no other module of tests.
         self._beside = {path: data for path, data in files.items() if path not in modules}
@@ -76,27 +99,31 @@ class _Suite:
     def run(self, keeps: Sequence[Planned]) -> tuple[set[Planned], set[Planned]]:
         """The tests that pass, and those that had a twin."""
         twins = self._twins()
-        runs = [*(run_of(test, self._files) for test in self.tests), *(twin for _, twin in twins)]
-        results = self._ask(runs)
-        self.results = dict(zip(self.tests, results, strict=False))
+        own = [[run_of(test, self._files) for test in group] for group in self._groups]
+        results = self._ask([*own, *(twin.runs for twin in twins)])
+        self.results = dict(zip(chain(*self._groups), chain(*results), strict=False))
         passed = {test for test, result in self.results.items() if result.passed}
         suspects = [
-            (test, twin)
-            for (test, twin), result in zip(twins, results[len(self.tests) :], strict=True)
-            if result.passed and test in passed
+            (twin, suspected)
+            for twin, found in zip(twins, results[len(own) :], strict=True)
+            if (suspected := _passed(twin, found) & passed)
         ]
         doubtful = self._cleared(suspects)
         if not any(result.ran for result in self.results.values()):
             self._prove_that_tests_run(keeps)
-        return passed, {test for test, _ in twins} - doubtful
+        return passed, {test for twin in twins for test in twin.wrong} - doubtful
 
-    def _twins(self) -> list[tuple[Planned, TestRun]]:
-        firsts = [(test, twin) for test in self.tests if (twin := twin_of(test, self._files)) is not None]
+    def _twins(self) -> list[_Twin]:
+        firsts = [twin for group in self._groups if (twin := self._twin(group)).wrong]
         each = math.ceil(LEAST_PAIRS / len(firsts)) if firsts else 0
-        more = [(test, twin_of(test, self._files)) for test, _ in firsts for _ in range(each - 1)]
-        return [*firsts, *((test, twin) for test, twin in more if twin is not None)]
+        return [*firsts, *(self._twin(twin.tests) for twin in firsts for _ in range(each - 1))]
 
-    def _cleared(self, suspects: Sequence[tuple[Planned, TestRun]]) -> set[Planned]:
+    def _twin(self, tests: Sequence[Planned]) -> _Twin:
+        wrong = {test: twin for test in tests if (twin := twin_of(test, self._files)) is not None}
+        runs = tuple(wrong.get(test) or run_of(test, self._files) for test in tests)
+        return _Twin(tuple(tests), runs, frozenset(wrong))
+
+    def _cleared(self, suspects: Sequence[tuple[_Twin, set[Planned]]]) -> set[Planned]:
         """Tests whose twins pass with nothing of the agent's there either, so that they prove nothing.
 
         Raises:
@@ -104,29 +131,52 @@ class _Suite:
         """
         if not suspects:
             return set()
-        controls = self._ask([twin for _, twin in suspects], pristine=True)
-        caught = [test.name for (test, _), control in zip(suspects, controls, strict=True) if not control.passed]
+        controls = self._ask([twin.runs for twin, _ in suspects], pristine=True)
+        caught: set[Planned] = set()
+        for (twin, suspected), control in zip(suspects, controls, strict=True):
+            caught |= suspected - _passed(twin, control)
         if caught:
-            names = ", ".join(dict.fromkeys(caught))
+            names = ", ".join(test.name for test in self.tests if test in caught)
             message = f"tampered: a wrong expected value passes as well as the right one: {names}"
             raise AgentFault(cut(message, 480), [Seen("tampered"), Seen(cut(message, 480))])
-        return {test for test, _ in suspects}
+        return {test for _, suspected in suspects for test in suspected}
 
     def _prove_that_tests_run(self, keeps: Sequence[Planned]) -> None:
         """When no test was run: make sure that this is not our doing. Raises `AuthorFault` when it is."""
-        probe, *controls = self._ask([PROBE, *(run_of(test, self._files) for test in keeps)], pristine=True)
+        groups = [[PROBE], *([run_of(test, self._files)] for test in keeps)]
+        probe, *controls = chain(*self._ask(groups, pristine=True))
         if not probe.passed:
             raise AuthorFault(f"0 tests ran: pytest does not run in the solution's sandbox: {probe.message}")
         if controls and not any(control.ran for control in controls):
             raise AuthorFault(f"0 tests ran, nor do they without the agent's work: {controls[0].message}")
 
-    def _ask(self, runs: Sequence[TestRun], *, pristine: bool = False) -> list[Tested]:
+    def _ask(self, groups: Sequence[Sequence[TestRun]], *, pristine: bool = False) -> list[list[Tested]]:
         share = min(self._case.timeout, max(LEAST_SHARE, self._case.timeout / len(self.tests)))
         return self._case.solution.tests(
-            runs,
+            [list(_in_files_of_their_own(group)) for group in groups],
             files=self._beside,
             allow=self._spec.get("allow", ()),
             pythonpath=self._spec.get("pythonpath", (".",)),
             timeout=PATIENCE if pristine else share,
             pristine=pristine,
         )
+
+
+def _groups(tests: Sequence[Planned], isolate: str) -> list[list[Planned]]:
+    """The tests that share a process."""
+    groups: dict[object, list[Planned]] = {}
+    for test in tests:
+        key = {"test": test, "file": test.file, "suite": ""}[isolate]
+        groups.setdefault(key, []).append(test)
+    return list(groups.values())
+
+
+def _passed(twin: _Twin, results: Sequence[Tested]) -> set[Planned]:
+    """Tests that pass in spite of a wrong value."""
+    return {test for test, result in zip(twin.tests, results, strict=True) if result.passed and test in twin.wrong}
+
+
+def _in_files_of_their_own(group: Sequence[TestRun]) -> Iterator[TestRun]:
+    for number, run in enumerate(group):
+        path = PurePosixPath(run.file)
+        yield run if len(group) == 1 else replace(run, file=str(path.with_stem(f"{path.stem}__{number}")))

@@ -1,8 +1,9 @@
-"""One test of a sealed suite: what is run, and what its process, which the agent's code shares, says came of it."""
+"""Tests of a sealed suite: what is run, and what their process, which the agent's code shares, says came of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ class Tested:
 
     Attributes:
         ran: There is exactly one report on the test's call.
-        passed: It passed, as did its set-up and tear-down, and pytest ended with exit code 0.
+        passed: It passed, as did its set-up and tear-down, and pytest ended with the exit code that goes with it.
         faulted: The process gave no readable answer.
         message: What happened, if it did not pass.
     """
@@ -46,29 +47,56 @@ class Tested:
     message: str
 
 
-def tested(answer: dict[str, Any], select: str) -> Tested:
-    """The reply of a test's process, which is hostile as well: what does not look as it must has not passed."""
+def tested(answer: dict[str, Any], group: Sequence[TestRun]) -> list[Tested]:
+    """The reply of a process that ran some tests. It is hostile as well: what does not look as it must has not passed.
+
+    Returns:
+        One for each test of the group, in its order.
+    """
     tail = answer["stderr"].strip()[-300:]
     if answer["fault"] or answer["reply"] is None:
         how = answer["fault"] or f"its process ended with exit code {answer['code']} and gave no single reply"
-        return Tested(ran=False, passed=False, faulted=True, message=f"{how}. {tail}".strip())
+        return _none(group, f"{how}. {tail}".strip())
     try:
         reply: Any = json.loads(answer["reply"], parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        return Tested(ran=False, passed=False, faulted=True, message=f"its reply is no strict JSON: {error}")
+        return _none(group, f"its reply is no strict JSON: {error}")
     match reply:
-        case {"rc": int(rc), "reports": [*reports], "trouble": str(trouble)}:
-            told = [_report(one, select) for one in reports]
+        case {"rc": int(rc), "reports": [*reports], "trouble": {**trouble}}:
+            told = [[_said(one, run.select) for one in reports if _is_on(one, run.file)] for run in group]
         case _:
-            return Tested(ran=False, passed=False, faulted=True, message="its reply has the wrong shape")
+            return _none(group, "its reply has the wrong shape")
+    strays = sum(not any(_is_on(one, run.file) for run in group) for one in reports)
+    # When every test passes, so does pytest; when some don't, its exit code says nothing about the others.
+    believed = not strays and (rc == 0 or any(sorted(one) != PASSED for one in told))
+    ending = f"pytest ended with exit code {rc} and {len(reports)} reports. {tail}"
+    return [
+        _one(one, believed=believed, trouble=trouble.get(run.file), ending=ending)
+        for one, run in zip(told, group, strict=True)
+    ]
+
+
+def _none(group: Sequence[TestRun], message: str) -> list[Tested]:
+    return [Tested(ran=False, passed=False, faulted=True, message=message)] * len(group)
+
+
+def _one(told: list[tuple[str, str, str]], *, believed: bool, trouble: object, ending: str) -> Tested:
     calls = [outcome for when, outcome, _ in told if when == "call"]
-    passed = rc == 0 and sorted(told) == PASSED
-    words = next((text for _, outcome, text in told if outcome != "passed"), "") or trouble
-    message = "" if passed else words.strip() or f"pytest ended with exit code {rc} and {len(calls)} reports. {tail}"
-    return Tested(ran=len(calls) == 1, passed=passed, faulted=False, message=message)
+    passed = believed and sorted(told) == PASSED
+    told_of = trouble if isinstance(trouble, str) else ""
+    words = next((text for _, outcome, text in told if outcome != "passed"), "") or told_of
+    return Tested(len(calls) == 1, passed, faulted=False, message="" if passed else words.strip() or ending)
 
 
-def _report(report: Any, select: str) -> tuple[str, str, str]:
+def _is_on(report: Any, file: str) -> bool:
+    match report:
+        case {"file": str(named)}:
+            return named == file
+        case _:
+            return False
+
+
+def _said(report: Any, select: str) -> tuple[str, str, str]:
     """When, how it went, and what was said; a report on any other test is none of a pass."""
     match report:
         case {"when": str(when), "outcome": str(outcome), "name": str(name), "text": str(text)}:

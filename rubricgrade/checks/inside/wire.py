@@ -44,12 +44,16 @@ class Wire:
         while left:
             left = left[os.write(self._outgoing, left) :]
 
-    def hear(self) -> dict[str, Any]:
-        """Wait for one message. Raises `EOFError` when the host has hung up."""
+    def next(self) -> dict[str, Any] | None:
+        """Wait for one message; None when the host has hung up."""
         line = self._incoming.readline()
-        if not line:
+        return json.loads(line) if line else None
+
+    def hear(self) -> dict[str, Any]:
+        """Wait for an answer. Raises `EOFError` when the host has hung up."""
+        if (message := self.next()) is None:
             raise EOFError
-        return json.loads(line)
+        return message
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send a question, to the letter, and wait for its answer."""
