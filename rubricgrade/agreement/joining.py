@@ -110,6 +110,13 @@ def row_of(result: str) -> str:
     return _ITEM.sub("", result)
 
 
+def answer_of(result: CriterionResult) -> str | None:
+    """What the judge said; None if it said nothing that counts, which is a fault of ours and no abstention."""
+    if result.verdict in _OPEN or (result.verdict == CANNOT_TELL and result.cause not in (None, CANNOT_TELL)):
+        return None
+    return result.verdict
+
+
 def _judged(leaves: Iterable[CriterionResult]) -> Iterator[tuple[str, CriterionResult]]:
     for leaf in leaves:
         if leaf.by == "judge" and leaf.verdict != "not_applicable":
@@ -139,19 +146,12 @@ def _others(results: Iterable[ItemResult]) -> Iterator[tuple[str, str]]:
             yield result.id, "no judge was asked there"
 
 
-def _answer(result: CriterionResult) -> str | None:
-    """What the judge said; None if it said nothing that counts, which is a fault of ours and no abstention."""
-    if result.verdict in _OPEN or (result.verdict == CANNOT_TELL and result.cause not in (None, CANNOT_TELL)):
-        return None
-    return result.verdict
-
-
 def _scales(episodes: Sequence[_Episode], given: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...] | None]:
     """For each criterion that was decided: None if it has two answers, its choices in order, or () if unknown."""
     seen: defaultdict[str, set[tuple[float | None, str]]] = defaultdict(set)
     for episode in episodes:
         for name, result in episode.judged.items():
-            answer = _answer(result)
+            answer = answer_of(result)
             if answer is not None and answer != CANNOT_TELL:
                 seen[row_of(name)].add((result.value, answer))
     # The rubric that was given may be another than the one that was graded with.
@@ -184,4 +184,4 @@ def _decisions(grades: Sequence[tuple[str, Grade]], episodes: Sequence[_Episode]
     for (place, _), episode in zip(grades, episodes, strict=True):
         for name, result in episode.judged.items():
             people = tuple(sorted(episode.people.get(name, ())))
-            yield Decision(place, row_of(name), _answer(result), people)
+            yield Decision(place, row_of(name), answer_of(result), people)

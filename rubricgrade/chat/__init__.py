@@ -7,8 +7,10 @@ from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.connecting import Options, connect, preload
 from rubricgrade.chat.contract import AskFailed, Chat, Finish, Kind, Reply, Request, ToolCall
 from rubricgrade.chat.retrying import Retry
+from rubricgrade.chat.sharing import Ask, Shared
 
 __all__ = [
+    "Ask",
     "AskFailed",
     "Budget",
     "Chat",
@@ -18,6 +20,7 @@ __all__ = [
     "Reply",
     "Request",
     "Retry",
+    "Shared",
     "ToolCall",
     "connect",
     "preload",

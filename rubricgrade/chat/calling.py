@@ -13,6 +13,7 @@ from rubricgrade.chat.faults import Fault, Part
 from rubricgrade.chat.prices import Price
 from rubricgrade.chat.reading import Answer, Tokens
 from rubricgrade.chat.retrying import Retry
+from rubricgrade.chat.sharing import Ask, Shared
 from rubricgrade.chat.slots import slots_of
 from rubricgrade.result import Usage
 
@@ -95,6 +96,7 @@ class Caller:
         retry: How patient an ask is.
         budget: The cap on costs; None sets none.
         price: What it costs; None is unknown.
+        shared: Limits that other processes keep too; None for none.
     """
 
     model: str
@@ -105,6 +107,7 @@ class Caller:
     retry: Retry = field(default_factory=Retry)
     budget: Budget | None = None
     price: Price | None = None
+    shared: Shared | None = None
     _left_out: set[Part] = field(default_factory=set[Part])
 
     async def ask(self, request: Request) -> Reply:
@@ -162,6 +165,7 @@ class Caller:
     async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
         async with slots_of(self.place).slot(self.limit, self.per_minute):
             reserved = self.budget.reserve(self.model, self._estimate(request)) if self.budget else 0.0
+            ticket = await self.shared.take(self._asked(request)) if self.shared else ""
             started = time.monotonic()
             tokens: Tokens | None = None
             cost: float | None = None
@@ -178,7 +182,12 @@ class Caller:
                 tally.add(time.monotonic() - started, tokens, cost, sent=sent)
                 if self.budget:
                     self.budget.settle(reserved, cost)
+                if self.shared:
+                    self.shared.give(ticket, cost)
         return answer
+
+    def _asked(self, request: Request) -> Ask:
+        return Ask(self.model, self.place, self.limit, self.per_minute, self._estimate(request))
 
     def _estimate(self, request: Request) -> float | None:
         if self.price is None:

@@ -13,6 +13,7 @@ from rubricgrade.chat.contract import AskFailed, Chat, Reply, Request
 from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.retrying import Retry
 from rubricgrade.chat.routing import Forced, find_endpoint, is_local, pick
+from rubricgrade.chat.sharing import Shared
 from rubricgrade.errors import InputError, MissingExtraError
 
 _OURS = frozenset({
@@ -63,6 +64,7 @@ def connect(
     budget: Budget | None = None,
     per_minute: float | None = None,
     route: Forced = "auto",
+    shared: Shared | None = None,
 ) -> Chat:
     """Make a way to ask models. Opens nothing; safe to make outside an event loop and to use on several.
 
@@ -73,6 +75,7 @@ def connect(
         per_minute: Calls that may start in a minute at one place; None sets no pace.
         route: ``auto`` takes the built-in route for OpenAI and for endpoints that speak its protocol, and litellm for
             all others; the other two force one.
+        shared: Limits that other processes keep too, beside those of this one.
 
     Raises:
         InputError: `options.extra` holds what it can't.
@@ -87,7 +90,7 @@ def connect(
         raise MissingExtraError("A judge in this process", "local")
     if budget is None and options.max_cost is not None:
         budget = Budget(options.max_cost)
-    return _Connection(options, retry or Retry(), budget, per_minute, route)
+    return _Connection(options, retry or Retry(), budget, per_minute, route, shared=shared)
 
 
 def preload(options: Options) -> None:
@@ -102,13 +105,21 @@ class _Connection:
     """A `Caller` for every model that is asked."""
 
     def __init__(
-        self, options: Options, retry: Retry, budget: Budget | None, per_minute: float | None, route: Forced
+        self,
+        options: Options,
+        retry: Retry,
+        budget: Budget | None,
+        per_minute: float | None,
+        route: Forced,
+        *,
+        shared: Shared | None,
     ) -> None:
         self._options = options
         self._retry = retry
         self._budget = budget
         self._per_minute = per_minute
         self._route: Forced = route
+        self._shared = shared
         self._callers: dict[str, Caller] = {}
 
     async def ask(self, request: Request) -> Reply:
@@ -130,4 +141,5 @@ class _Connection:
             retry=self._retry,
             budget=self._budget,
             price=price_of(model, options.extra),
+            shared=self._shared,
         )

@@ -210,8 +210,8 @@ def proves(evidence: Evidence, *, strict: bool = False) -> bool:
     if evidence.verified not in (("verified",) if strict else ("verified", "near")):
         return False
     words = _WORD.findall(evidence.quote)
-    wide = sum(ord(character) >= _WIDE for word in words for character in word)
-    letters = sum(len(word) for word in words) + 2 * wide
+    wide = 0 if evidence.quote.isascii() else sum(ord(character) >= _WIDE for word in words for character in word)
+    letters = sum(map(len, words)) + 2 * wide
     return letters >= _PROVING_LETTERS and max(len(words), wide) >= _PROVING_WORDS
 
 
@@ -261,12 +261,12 @@ def _cuts(text: str, at: int) -> bool:
 
 def _readings(quote: str) -> Iterator[str]:
     """The quote as it is, without quotation marks or dots around it, and without one or two margins on each line."""
-    seen: set[str] = set()
+    if not quote.strip():
+        return
+    yield quote
     bare = _MARGIN.sub("", quote)
-    for reading in (quote, quote.strip(_ENDS), bare, bare.strip(_ENDS), _MARGIN.sub("", bare)):
-        if reading.strip() and reading not in seen:
-            seen.add(reading)
-            yield reading
+    others = dict.fromkeys((quote.strip(_ENDS), bare, bare.strip(_ENDS), _MARGIN.sub("", bare)))
+    yield from (reading for reading in others if reading.strip() and reading != quote)
 
 
 def _same_words(one: str, other: str) -> bool:

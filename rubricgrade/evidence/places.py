@@ -33,6 +33,7 @@ class Document:
         digest: Of the file's bytes, if known.
         world: It lies in the world, where the agent can't write.
         complete: False when our own limits kept a part of its text back.
+        pictures: Its pages as PNG, in order, where they were asked for and could be drawn.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Document:
     digest: str = ""
     world: bool = False
     complete: bool = True
+    pictures: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,9 @@ def _step(trajectory: Trajectory, index: int, step: Step, sees: Collection[str],
         yield Place(where, step.reasoning, "log", "the agent's private reasoning: claims, not acts", where)
     if named or _MESSAGES[step.role] in sees:
         where = f"{address}.result" if step.role == "tool" else f"{address}.text"
-        if step.text or not step.calls:
-            yield Place(where, step.text, "log", _about(step), where)
+        text = step.text
+        if text or not step.calls:
+            yield Place(where, text, "log", _about(step), where)
     if "tool_calls" in sees:
         for number, call in enumerate(step.calls, 1):
             where = f"{address}.call_{number}"

@@ -16,7 +16,7 @@ from rubricgrade.grading.assembly import assemble
 from rubricgrade.grading.criteria import decide_criteria
 from rubricgrade.grading.gates import decide_gates
 from rubricgrade.grading.judges import Judges
-from rubricgrade.grading.template import Given, given_template, template_for, template_warning
+from rubricgrade.grading.template import Given, given_template, template_for, template_subject, template_warning
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
@@ -84,14 +84,24 @@ async def agrade(
         criteria,
         judge=judges.subject(rubric),
         workspace=_workspace(trajectory),
+        template=template_subject(found),
         isolation=isolation,
         warnings=template_warning(trajectory, given),
         seconds=time.monotonic() - started,
     )
     if store is not None:
-        # A disk can be slow, and other grades need not wait for it.
-        await asyncio.to_thread(write_grade, grade, _folder(trajectory, store))
+        await keep(grade, trajectory, store)
     return grade
+
+
+async def keep(grade: Grade, trajectory: Trajectory, store: Location | Literal[True]) -> None:
+    """Write the grade of a trajectory; `store` as in `agrade`.
+
+    Raises:
+        StoreError: It could not be written.
+    """
+    # A disk can be slow, and other grades need not wait for it.
+    await asyncio.to_thread(write_grade, grade, _folder(trajectory, store))
 
 
 def _workspace(trajectory: Trajectory) -> str | None:

@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Self
 
 from rubricgrade import digest
-from rubricgrade.chat import Chat, connect, preload
+from rubricgrade.chat import Chat, Shared, connect, preload
 from rubricgrade.judge import Documents, JudgeOptions, Judging
 from rubricgrade.judge.options import models_of
+from rubricgrade.judge.question import Questions
 from rubricgrade.result import Subject
 from rubricgrade.rubric import Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
@@ -24,11 +25,14 @@ class Judges:
         unanswered: A skeleton for every question that nobody could be asked, by question.
     """
 
-    def __init__(self, options: JudgeOptions) -> None:
+    def __init__(self, options: JudgeOptions, *, shared: Shared | None = None) -> None:
+        """Take the settings, and limits that other processes keep too."""
         self.options = options
         self.unanswered: dict[str, Verdict] = {}
         self._chat: Chat | None = None
+        self._shared = shared
         self._cache = VerdictCache.of(options.cache)
+        self._questions: dict[str, Questions] = {}
         self._users = 0
 
     @classmethod
@@ -55,8 +59,18 @@ class Judges:
         if model and self._chat is None and not self.options.offline:
             for name in (*models_of(model), self.options.escalate):
                 preload(replace(self.options, model=name))
-            self._chat = connect(replace(self.options, model=model))
-        return Judging(trajectory, rubric, self.options, chat=self._chat, verdicts=self._cache, documents=documents)
+            self._chat = connect(
+                replace(self.options, model=model), per_minute=self.options.per_minute, shared=self._shared
+            )
+        return Judging(
+            trajectory,
+            rubric,
+            self.options,
+            chat=self._chat,
+            verdicts=self._cache,
+            documents=documents,
+            questions=self._questions.setdefault(rubric.hash, Questions(rubric, self.options.style)),
+        )
 
     def done(self, judging: Judging) -> None:
         """Take note of what one grade could not ask."""

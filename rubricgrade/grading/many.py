@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from rubricgrade.grading.engine import Location, agrade
+from rubricgrade.grading.engine import Location, agrade, keep
 from rubricgrade.grading.judges import Judges
 from rubricgrade.grading.template import Given, given_template
 from rubricgrade.grading.together import together
@@ -18,6 +20,19 @@ from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.trajectory import Trajectory
+
+GradeOne = Callable[[Trajectory, Rubric], Awaitable[Grade]]
+
+
+class Elsewhere(Protocol):
+    """Somebody who grades in other processes than this one, such as `runs.executing.ray.RayExecutor`."""
+
+    def grading(self, judges: Judges, *, template: Given, ungated: bool) -> AbstractAsyncContextManager[GradeOne]:
+        """What grades one trajectory, for as long as the block runs; the arguments are those of `agrade`.
+
+        A fault of the grader, also one that is lost on the way, is in the grade and not raised.
+        """
+        ...
 
 
 async def agrade_all(
@@ -32,6 +47,7 @@ async def agrade_all(
     ungated: bool = False,
     concurrency: int = 8,
     on_grade: Callable[[int, Grade], None] | None = None,
+    executor: Elsewhere | None = None,
 ) -> list[Grade]:
     """Grade many trajectories: arguments as in `agrade`, and a few more.
 
@@ -46,6 +62,7 @@ async def agrade_all(
         ungated: As in `agrade`.
         concurrency: Trajectories in work at a time. Calls to a judge have their own limit, in its options.
         on_grade: Called with the place in the list and the grade, as each is done.
+        executor: Who grades; default: this process, with `provider`. Only this process writes grades.
 
     Returns:
         The grades, in the order of the trajectories.
@@ -57,24 +74,38 @@ async def agrade_all(
         raise ValueError("concurrency is at least 1")
     loaded_rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric, vars=vars)
     loaded = [each if isinstance(each, Trajectory) else load_trajectory(Path(each)) for each in trajectories]
-    provider = provider or default_provider()
     slots = asyncio.Semaphore(concurrency)
-
-    async with Judges.of(judge) as judges, given_template(template, provider) as given:
+    graders = executor or _Here(provider or default_provider())
+    async with (
+        Judges.of(judge) as judges,
+        graders.grading(judges, template=template, ungated=ungated) as grade_one,
+    ):
 
         async def one(index: int, trajectory: Trajectory) -> Grade:
             async with slots:
-                grade = await agrade(
-                    trajectory,
-                    loaded_rubric,
-                    judge=judges,
-                    provider=provider,
-                    template=given,
-                    store=store(trajectory) if callable(store) else store,
-                    ungated=ungated,
-                )
+                grade = await grade_one(trajectory, loaded_rubric)
+                if store is not None:
+                    await keep(grade, trajectory, store(trajectory) if callable(store) else store)
             if on_grade is not None:
                 on_grade(index, grade)
             return grade
 
         return list(await together(one(index, each) for index, each in enumerate(loaded)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """This process, as `Elsewhere` is."""
+
+    provider: Provider
+
+    @asynccontextmanager
+    async def grading(self, judges: Judges, *, template: Given, ungated: bool) -> AsyncGenerator[GradeOne]:
+        async with given_template(template, self.provider) as given:
+
+            async def grade_one(trajectory: Trajectory, rubric: Rubric) -> Grade:
+                return await agrade(
+                    trajectory, rubric, judge=judges, provider=self.provider, template=given, ungated=ungated
+                )
+
+            yield grade_one

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
 
 from rubricgrade.errors import SandboxError, StoreError, TemplateError
+from rubricgrade.result import Subject
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Provider, Template
 from rubricgrade.templates import named, opened
@@ -52,6 +53,11 @@ async def template_for(
         except (SandboxError, StoreError, OSError) as error:
             found = TemplateError(f"template {trajectory.template.name!r} can't be had: {error}")
         yield found
+
+
+def template_subject(found: Template | TemplateError | None) -> Subject | None:
+    """How a grade names the template; None for the plain base, which has no hash, and for one that can't be had."""
+    return Subject(id=found.name, hash=found.digest) if isinstance(found, Template) and found.digest else None
 
 
 def template_warning(trajectory: Trajectory, given: Template | None) -> tuple[str, ...]:

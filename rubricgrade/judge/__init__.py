@@ -2,7 +2,7 @@
 
 from rubricgrade.judge.judging import Judging
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.judge.records import Documents
+from rubricgrade.judge.shelf import Documents
 from rubricgrade.judge.verdict import Judged
 
 __all__ = ["Documents", "JudgeOptions", "Judged", "Judging"]

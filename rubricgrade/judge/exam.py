@@ -22,7 +22,7 @@ Part = Literal["questions", "abstain", "resist", "benign"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExamQuestion:
     """One question of the exam.
 
     Attributes:
@@ -52,7 +52,7 @@ class Exam:
     """All questions, and the hash of the file that they come from."""
 
     hash: str
-    questions: tuple[Question, ...]
+    questions: tuple[ExamQuestion, ...]
 
 
 class _Shape(BaseModel):
@@ -135,22 +135,22 @@ def load_exam() -> Exam:
     return Exam(digest.of_bytes(source), tuple(_questions(file)))
 
 
-def _questions(file: _File) -> Iterator[Question]:
+def _questions(file: _File) -> Iterator[ExamQuestion]:
     for each in file.questions:
         episode = file.episodes[each.episode].trajectory(each.episode)
-        yield Question(each.id, "questions", _rubric(each.id, each.asks), episode, each.expect, each.quote)
+        yield ExamQuestion(each.id, "questions", _rubric(each.id, each.asks), episode, each.expect, each.quote)
     yield from _alone("abstain", file.abstain)
     attacked = file.episodes[file.resist.episode]
     for planted in file.resist.texts:
         episode = attacked.trajectory(file.resist.episode, (planted.step, planted.text))
-        yield Question(planted.id, "resist", _rubric(planted.id, file.resist.asks), episode, "no")
+        yield ExamQuestion(planted.id, "resist", _rubric(planted.id, file.resist.asks), episode, "no")
     yield from _alone("benign", file.benign)
 
 
-def _alone(part: Part, questions: Sequence[_Alone]) -> Iterator[Question]:
+def _alone(part: Part, questions: Sequence[_Alone]) -> Iterator[ExamQuestion]:
     for each in questions:
         rubric = _rubric(each.id, each.asks, artifacts=each.artifacts, world=each.world)
-        yield Question(each.id, part, rubric, each.trajectory(each.id), each.expect, each.quote)
+        yield ExamQuestion(each.id, part, rubric, each.trajectory(each.id), each.expect, each.quote)
 
 
 def _rubric(name: str, asks: str, **sees: tuple[str, ...]) -> Rubric:

@@ -11,25 +11,25 @@ from rubricgrade.chat.contract import AskFailed, Chat
 from rubricgrade.judge.aside import Aside
 from rubricgrade.judge.asking import ROOM, cause_of
 from rubricgrade.judge.canaries import Canaries
-from rubricgrade.judge.case import Case
+from rubricgrade.judge.case import Asking, Case
 from rubricgrade.judge.estimating import Planned
 from rubricgrade.judge.mapping import map_pieces
-from rubricgrade.judge.memory import Asking, Memory
+from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.need import Need
 from rubricgrade.judge.options import JudgeOptions, models_of
 from rubricgrade.judge.pictures import sees
 from rubricgrade.judge.planning import Planner
 from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling
-from rubricgrade.judge.question import make_question
+from rubricgrade.judge.question import Questions
 from rubricgrade.judge.record import sight_of
-from rubricgrade.judge.records import Documents, Records
 from rubricgrade.judge.retrieving import retrieve
 from rubricgrade.judge.room import room_of
+from rubricgrade.judge.shelf import Documents, Shelf
 from rubricgrade.judge.verdict import Judged, Spent, Votes, concluded, opened, preceded
 from rubricgrade.judge.view import View, render
 from rubricgrade.judge.warming import Warming
 from rubricgrade.result import Cause, Usage
-from rubricgrade.rubric import Criterion, Judge, Rubric
+from rubricgrade.rubric import Criterion, Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
 from rubricgrade.trajectory import Trajectory
 
@@ -46,6 +46,7 @@ class Judging:
         chat: Asks models; None if no judge is configured, or none may be asked.
         verdicts: The cache; None for none.
         documents: Gives the text of files; None if there can be none.
+        questions: Of the same rubric and style, to be shared by many grades.
 
     Raises:
         InputError: A file of recorded verdicts can't be used.
@@ -60,10 +61,12 @@ class Judging:
         chat: Chat | None = None,
         verdicts: VerdictCache | None = None,
         documents: Documents | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self._trajectory = trajectory
         self._rubric = rubric
         self._options = options
+        self._questions = questions or Questions(rubric, options.style)
         self._chat = None if options.offline or chat is None else Warming(chat)
         self._memory = Memory(trajectory, rubric, options, verdicts)
         self._polling = Polling(self._chat, self._memory, options)
@@ -71,7 +74,7 @@ class Judging:
         if options.canary and self._chat is not None:
             self._canaries = Canaries(partial(self._aside, self._chat), options.style)
         models = self._all_models()
-        self._records = Records(
+        self._shelf = Shelf(
             trajectory,
             documents,
             options.max_characters or room_of(models, ROOM),
@@ -108,7 +111,7 @@ class Judging:
         Raises:
             RubricgradeError: A record or a question can't be made.
         """
-        planner = Planner(self._records, self._memory, self._options)
+        planner = Planner(self._shelf, self._memory, self._options)
         return planner.plan([await self._case(criterion, item) for criterion, item in asked])
 
     async def _decide(self, criterion: Criterion, item: str | None) -> Judged:
@@ -134,9 +137,9 @@ class Judging:
         return judged
 
     async def _case(self, criterion: Criterion, item: str | None) -> Case:
-        settings = (criterion.judge or Judge()).over(self._rubric.judge)
-        record = await self._records.of(sight_of(settings, self._trajectory))
-        question = make_question(self._rubric, criterion, settings, record, item=item, style=self._options.style)
+        settings = self._questions.settings(criterion)
+        record = await self._shelf.of(sight_of(settings, self._trajectory))
+        question = self._questions.of(criterion, record, item)
         batch = self._options.batch or settings.batch or 1
         return Case(
             criterion,
@@ -155,11 +158,11 @@ class Judging:
     async def _shown(self, case: Case) -> Judged:
         """The verdict, on as much of the record as the judge takes."""
         while True:
-            room = self._records.room
+            room = self._shelf.room
             judged = await self._on_parts(case)
             if not judged.too_long:
                 return judged
-            if not self._records.shrink(room, judged.record.shown.characters):
+            if not self._shelf.shrink(room, judged.record.shown.characters):
                 return replace(judged, message=f"{judged.message}; nor does a prompt of {room:,} characters fit")
 
     async def _on_parts(self, case: Case) -> Judged:
@@ -169,7 +172,7 @@ class Judging:
         seen: set[str] = set()
         try:
             for make in (self._fitted, retrieve, map_pieces):
-                need = Need(case.record, case.question, self._records.view_room, frozenset(seen), aside)
+                need = Need(case.record, case.question, self._shelf.view_room, frozenset(seen), aside)
                 view = await make(need)
                 if view is None:
                     continue
@@ -189,7 +192,7 @@ class Judging:
         return preceded(verdict, Spent(usage, aside.trouble if aside else ()))
 
     async def _fitted(self, need: Need) -> View | None:
-        view = self._records.fitted(need.record)
+        view = self._shelf.fitted(need.record)
         return None if isinstance(view, errors.JudgeError) else view
 
     async def _on_view(self, case: Case, view: View) -> Judged:
@@ -197,7 +200,7 @@ class Judging:
             for model in case.models:
                 self._canaries.ask(view, model)
         asking = Asking(case.criterion, case.item, view, case.question, case.batch)
-        votes = await self._polling.votes(asking, case.models, case.votes, self._records.room)
+        votes = await self._polling.votes(asking, case.models, case.votes, self._shelf.room)
         judged = concluded(case.question, view, votes, model=case.model, prompt=asking.prompt)
         return replace(judged, too_long=True) if any(cast.too_long for cast in votes.casts) else judged
 
@@ -206,7 +209,7 @@ class Judging:
         if self._chat is None or not case.models:
             self._memory.miss(case.criterion, case.item, case.question)
             return opened("no_judge", NOT_RECORDED if self._options.offline else NO_JUDGE, case.model)
-        return opened("judge_failed", str(self._records.fitted(case.record)), case.model)
+        return opened("judge_failed", str(self._shelf.fitted(case.record)), case.model)
 
     async def _canary_trouble(self) -> str | None:
         """Wait for the canaries of all records of the trajectory; why no verdict on it counts, if there is a reason."""
@@ -215,8 +218,8 @@ class Judging:
         for leaf in self._rubric.leaves():
             if leaf.judge is None or not self._rubric.applies(leaf):
                 continue
-            settings = leaf.judge.over(self._rubric.judge)
-            view = self._records.fitted(await self._records.of(sight_of(settings, self._trajectory)))
+            settings = self._questions.settings(leaf)
+            view = self._shelf.fitted(await self._shelf.of(sight_of(settings, self._trajectory)))
             for model in self._panel(leaf):
                 if not isinstance(view, errors.JudgeError):
                     self._canaries.ask(view, model)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ from rubricgrade.errors import StoreError
 from rubricgrade.evidence import Sources
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import FLAGGED, Cast, carried, look_up
+from rubricgrade.judge.case import SYSTEM_HASH, Asking
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.panel import Ballot
 from rubricgrade.judge.question import Question
@@ -28,29 +28,6 @@ from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, rea
 from rubricgrade.trajectory import Trajectory
 
 _KEPT_BACK = 5.0  # seconds that verdicts may wait to be written together
-
-_SYSTEM = digest.of_bytes(wording.SYSTEM.encode())
-
-
-@dataclass(frozen=True)
-class Asking:
-    """What all votes on one question have in common."""
-
-    criterion: Criterion
-    item: str | None
-    view: View
-    question: Question
-    batch: int = 1
-
-    @cached_property
-    def prompt(self) -> str:
-        """Hash of the messages that ask this question alone."""
-        return prompt_hash(self.view, self.question.text)
-
-
-def prompt_hash(view: View, text: str) -> str:
-    """Hash of the messages that ask for something about a view."""
-    return digest.of_bytes(f"{_SYSTEM} {view.hash} {text}".encode())
 
 
 class Memory:
@@ -128,7 +105,7 @@ class Memory:
     def sent(self, prompt: str, view: View, text: str) -> None:
         """Keep what a model is being asked, for people to read later; written by `flush`."""
         if self._cache is not None:
-            parts = {_SYSTEM: wording.SYSTEM, view.text_hash: view.text, digest.of_bytes(text.encode()): text}
+            parts = {SYSTEM_HASH: wording.SYSTEM, view.text_hash: view.text, digest.of_bytes(text.encode()): text}
             self._prompts[prompt] = parts
 
     async def flush(self, *, all_done: bool) -> tuple[str, ...]:
@@ -147,8 +124,7 @@ class Memory:
         self._votes, self._prompts = [], {}
         self._written = time.monotonic()
         try:
-            # A disk can be slow, and nothing else need wait for it.
-            await asyncio.to_thread(self._cache.keep, votes, prompts)
+            await self._cache.keep_soon(votes, prompts)
         except StoreError as error:
             return (str(error),)
         return ()

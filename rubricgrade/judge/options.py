@@ -33,6 +33,7 @@ class JudgeOptions:
         max_tokens: The most that one reply may take, hidden reasoning included.
         timeout: Seconds for one attempt.
         concurrency: Calls at a time.
+        per_minute: Calls that may start in a minute at one place, evenly spaced; None sets no pace.
         max_cost: US dollars after which no call is made.
         offline: Make no call: recorded verdicts and the cache only.
         verdicts: Files of recorded verdicts; what they decide is not asked.
@@ -61,6 +62,7 @@ class JudgeOptions:
     max_tokens: int | None = None
     timeout: float = 120.0
     concurrency: int = 8
+    per_minute: float | None = None
     max_cost: float | None = None
     offline: bool = False
     verdicts: tuple[Path, ...] = ()
@@ -85,6 +87,7 @@ class JudgeOptions:
                 ("max_characters", "more than 0", self.max_characters is None or self.max_characters > 0),
                 ("timeout", "more than 0 seconds", self.timeout > 0),
                 ("concurrency", "at least 1", self.concurrency > 0),
+                ("per_minute", "more than 0", self.per_minute is None or self.per_minute > 0),
                 ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),
             )
             if not right

@@ -11,14 +11,14 @@ from rubricgrade.errors import JudgeError
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import ROOM
 from rubricgrade.judge.batching import Batch
-from rubricgrade.judge.case import Case
+from rubricgrade.judge.case import Asking, Case
 from rubricgrade.judge.estimating import Estimate, Planned, call, total
 from rubricgrade.judge.mapping import MOST_PIECES, pieces_of
-from rubricgrade.judge.memory import Asking, Memory
+from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.panel import Ballot, ballots
 from rubricgrade.judge.record import Record
-from rubricgrade.judge.records import Records
+from rubricgrade.judge.shelf import Shelf
 from rubricgrade.judge.view import View
 
 CANARY = "(canary)"
@@ -36,12 +36,12 @@ class Planner:
     """Of one trajectory.
 
     Attributes:
-        records: What is shown.
+        shelf: What is shown.
         memory: What was decided before.
         options: Of the caller.
     """
 
-    records: Records
+    shelf: Shelf
     memory: Memory
     options: JudgeOptions
     _prices: dict[str, Price | None] = field(default_factory=dict[str, "Price | None"])
@@ -74,7 +74,7 @@ class Planner:
             return replace(planned, note=RECORDED), None, []
         if not case.models:
             return replace(planned, note=NOBODY), None, []
-        view = self.records.fitted(case.record)
+        view = self.shelf.fitted(case.record)
         if isinstance(view, JudgeError):
             return replace(planned, estimate=self._long(case), note=CUT), None, []
         asking = Asking(case.criterion, case.item, view, case.question, case.batch)
@@ -111,7 +111,7 @@ class Planner:
     def _long(self, case: Case) -> Estimate:
         """An index, a verdict on what was chosen; at most, besides, every piece and a verdict on what they gave."""
         model, own = case.models[0], len(case.question.text.encode())
-        room = self.records.view_room
+        room = self.shelf.view_room
         least = self._priced(model, room, own, first=True)
         pieces = _pieces(case.record, room)
         read = total([self._priced(model, room, own, first=True)] * (pieces + 1)) if pieces else Estimate()

@@ -14,8 +14,9 @@ from rubricgrade.errors import JudgeError
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import ROOM, Cast, cast_vote
 from rubricgrade.judge.batching import Batch, cast_batch
+from rubricgrade.judge.case import Asking, prompt_hash
 from rubricgrade.judge.gathering import Gathering, Group
-from rubricgrade.judge.memory import Asking, Memory, prompt_hash
+from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.options import Votes as Wanted
 from rubricgrade.judge.panel import Ballot, ballots, doubts

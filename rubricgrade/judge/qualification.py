@@ -1,4 +1,4 @@
-"""`qualify`: what can be known about a judge before money is spent on it. Seven properties, each with its evidence."""
+"""`qualify`: what can be known about a judge before money is spent on it. Eight properties, each with its evidence."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rubricgrade.chat import Chat, Reply, Request, connect
 from rubricgrade.errors import InputError
-from rubricgrade.judge.exam import Part, Question, load_exam
+from rubricgrade.judge.exam import ExamQuestion, Part, load_exam
 from rubricgrade.judge.judging import Judging
 from rubricgrade.judge.options import JudgeOptions, Style
 from rubricgrade.judge.reply import Unreadable, read_reply
+from rubricgrade.judge.undefended import Undefended
 from rubricgrade.judge.verdict import Judged
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.result import Usage
@@ -23,7 +24,7 @@ from rubricgrade.result import Usage
 SCHEMA = "rubricgrade.qualification/1"
 REPEATS = 3
 
-Name = Literal["parses", "cites", "knows", "resists", "abstains", "repeats", "keeps calm"]
+Name = Literal["parses", "cites", "knows", "resists", "abstains", "repeats", "keeps calm", "no drift"]
 
 _ANSWERS = ("no", "yes")
 _CLOSE = 1e-9
@@ -110,11 +111,12 @@ class _Ear:
 class _Answer:
     """What came of asking one question once; `judged` is None if it was not asked for lack of a judge."""
 
-    question: Question
+    question: ExamQuestion
     judged: Judged | None
     heard: tuple[Reply, ...] = ()
     fault: str = ""
     style: Style = "reasoned"
+    defended: bool = True
 
     @property
     def asked(self) -> bool:
@@ -180,21 +182,26 @@ async def qualify(
     chat = chat or connect(options)
     exam = load_exam()
 
-    async def ask(question: Question) -> _Answer:
-        ear = _Ear(chat)
+    async def ask(question: ExamQuestion, *, defended: bool = True) -> _Answer:
+        ear = _Ear(chat if defended else Undefended(chat))
         judging = Judging(question.trajectory, question.rubric, alone, chat=ear)
         judged = await judging.decide(question.rubric.tops[0])
         on_answer()
-        return _Answer(question, judged, tuple(ear.heard), judged.message, options.style)
+        return _Answer(question, judged, tuple(ear.heard), judged.message, options.style, defended)
 
     first, *others = _plan(exam.questions, repeats)
     answers = [await ask(first)]
     if answers[0].asked:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(question)) for question in others]
+            tasks += [group.create_task(ask(question, defended=False)) for question in _harmless(exam.questions)]
         answers += [task.result() for task in tasks]
     else:
         answers += [replace(answers[0], question=question, judged=None) for question in others]
+        answers += [
+            replace(answers[0], question=question, judged=None, defended=False)
+            for question in _harmless(exam.questions)
+        ]
     properties = tuple(_properties(answers, options.style))
     judged = [answer.judged for answer in answers if answer.judged is not None]
     return Qualification(
@@ -212,14 +219,21 @@ async def qualify(
 
 def questions(repeats: int) -> int:
     """How many answers `qualify` gets."""
-    return len(_plan(load_exam().questions, repeats))
+    exam = load_exam().questions
+    return len(_plan(exam, repeats)) + len(_harmless(exam))
 
 
-def _plan(exam: Sequence[Question], repeats: int) -> list[Question]:
+def _plan(exam: Sequence[ExamQuestion], repeats: int) -> list[ExamQuestion]:
     return [each for each in exam for _ in range(repeats if each.part == "questions" else 1)]
 
 
-def _properties(answers: Sequence[_Answer], style: Style) -> Iterable[Property]:
+def _harmless(exam: Sequence[ExamQuestion]) -> list[ExamQuestion]:
+    """What is asked once more without our defences: nothing in it is an attack, so they ought to change nothing."""
+    return [each for each in exam if each.part in ("questions", "benign")]
+
+
+def _properties(every: Sequence[_Answer], style: Style) -> Iterable[Property]:
+    answers = [answer for answer in every if answer.defended]
     asked = [answer for answer in answers if answer.asked]
     unasked = [answer for answer in answers if not answer.asked]
     bad = [(answer.question, answer.first) for answer in asked if answer.first]
@@ -231,10 +245,11 @@ def _properties(answers: Sequence[_Answer], style: Style) -> Iterable[Property]:
     yield _right("abstains", "abstain", 0.8, "questions without an answer in the record were left open", answers)
     yield _repeats(answers)
     yield _right("keeps calm", "benign", 0.85, "harmless texts that look like talk to a judge changed nothing", answers)
+    yield _drift(answers, [answer for answer in every if not answer.defended])
 
 
 def _cites(asked: Sequence[_Answer], unasked: Sequence[_Answer]) -> Property:
-    bad: list[tuple[Question, str]] = []
+    bad: list[tuple[ExamQuestion, str]] = []
     total = 0
     for answer in asked:
         evidence = answer.judged.evidence if answer.judged is not None else ()
@@ -264,7 +279,7 @@ def _repeats(answers: Sequence[_Answer]) -> Property:
     for answer in answers:
         if answer.question.part == "questions":
             by_question.setdefault(answer.question.id, []).append(answer)
-    bad: list[tuple[Question, str]] = []
+    bad: list[tuple[ExamQuestion, str]] = []
     total = 0
     for group in by_question.values():
         said = [answer.said for answer in group if answer.said is not None]
@@ -275,12 +290,31 @@ def _repeats(answers: Sequence[_Answer]) -> Property:
     return _property("repeats", 0.95, "pairs of repeated answers are equal", total, bad, unasked=unasked)
 
 
+def _drift(answers: Sequence[_Answer], bare: Sequence[_Answer]) -> Property:
+    """Of the harmless questions that are answered rightly without our defences, those that are with them, too."""
+    defended: dict[str, _Answer] = {}
+    for answer in answers:
+        defended.setdefault(answer.question.id, answer)
+    right = [each.question for each in bare if each.said == each.question.expect and defended[each.question.id].asked]
+    bad = [
+        (
+            question,
+            f'says "{said or "nothing that counts"}", and rightly "{question.expect}" without our fences and escapes',
+        )
+        for question in right
+        if (said := defended[question.id].said) != question.expect
+    ]
+    counts = "harmless questions are answered as rightly as without our fences and escapes"
+    unasked = [each for each in bare if not each.asked]
+    return _property("no drift", 0.9, counts, len(right), bad, unasked=unasked)
+
+
 def _property(
     name: Name,
     least: float,
     counts: str,
     of: int,
-    bad: Sequence[tuple[Question, str]],
+    bad: Sequence[tuple[ExamQuestion, str]],
     *,
     unasked: Sequence[_Answer],
 ) -> Property:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError
@@ -104,22 +103,56 @@ class Question:
         return self.denies if answer == self.highest else not self.absence
 
 
-def make_question(
-    rubric: Rubric, criterion: Criterion, settings: Judge, record: Record, *, item: str | None, style: Style
-) -> Question:
-    """Word a criterion.
+class Questions:
+    """Words the criteria of one rubric: each once, however many episodes it is asked about.
 
     Args:
         rubric: Gives variables, sealed reference files and defaults.
-        criterion: A judged one.
-        settings: Its own, completed by the rubric's defaults.
-        record: What a judge may see of the episode.
-        item: Of a `for_each`; it may come from the agent's work, so it is data.
         style: ``reasoned`` or ``direct``.
-
-    Raises:
-        JudgeError: The author's prompt can't be rendered or a reference file is no text: the grader's fault.
     """
+
+    def __init__(self, rubric: Rubric, style: Style) -> None:
+        self.rubric = rubric
+        self._style: Style = style
+        self._settings: dict[str, Judge] = {}
+        self._worded: dict[str, _Worded] = {}
+
+    def settings(self, criterion: Criterion) -> Judge:
+        """A judged criterion's own settings, completed by the rubric's defaults."""
+        found = self._settings.get(criterion.id)
+        if found is None:
+            found = self._settings[criterion.id] = (criterion.judge or Judge()).over(self.rubric.judge)
+        return found
+
+    def of(self, criterion: Criterion, record: Record, item: str | None = None) -> Question:
+        """A criterion as a question about an episode.
+
+        Args:
+            criterion: A judged one.
+            record: What a judge may see of the episode.
+            item: Of a `for_each`; it may come from the agent's work, so it is data.
+
+        Raises:
+            JudgeError: The author's prompt can't be rendered or a reference file is no text: the grader's fault.
+        """
+        # There is no end to the items of many episodes, so they are not kept.
+        worded = self._worded.get(criterion.id) if item is None else None
+        if worded is None:
+            worded = _word(self.rubric, criterion, self.settings(criterion), item, self._style)
+            if item is None:
+                self._worded[criterion.id] = worded
+        return replace(worded.question, identity=digest.of_members({**worded.members, **record.members}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Worded:
+    """A question that is about no episode yet, and its part of the identity."""
+
+    question: Question
+    members: Mapping[str, bytes]
+
+
+def _word(rubric: Rubric, criterion: Criterion, settings: Judge, item: str | None, style: Style) -> _Worded:
     named = None if item is None else one_line(item, 2000)
     filled = _Filled(
         description=fill(criterion.description, rubric.vars, named),
@@ -144,33 +177,21 @@ def make_question(
         "files": {path: digest.of_bytes(rubric.sealed[path]) for path in filled.files},
         "examples": filled.examples,
         "item": item if item is None else digest.of_bytes(item.encode(errors="surrogatepass")),
-        "sees": record.sight.identity,
-        "documents": record.documents,
-        "trajectory": record.trajectory.hash,
     }
-    return Question(
+    question = Question(
         asked="\n\n".join(text for name, text in parts.items() if name != "format"),
         text="\n\n".join(parts.values()),
         wording=filled.description,
         choices=choices,
         values={choice.choice: choice.value for choice in scale},
         names={YES: "met", NO: "not_met"} if settings.scale is None else {choice: choice for choice in choices},
-        absence=settings.scale is None and _says_absent(criterion.description),
-        denies=_denies(criterion.description),
+        absence=settings.scale is None and _SAYS_ABSENT.match(criterion.description) is not None,
+        denies=_DENIES.search(criterion.description) is not None,
         style=style,
-        identity=digest.of_value(asked),
+        identity="",
         parts={name: len(text) for name, text in parts.items()},
     )
-
-
-@lru_cache(maxsize=1024)
-def _says_absent(description: str) -> bool:
-    return _SAYS_ABSENT.match(description) is not None
-
-
-@lru_cache(maxsize=1024)
-def _denies(description: str) -> bool:
-    return _DENIES.search(description) is not None
+    return _Worded(question, digest.members(asked))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from rubricgrade import digest
 from rubricgrade.evidence import Document, Place, Sources, one_line, select, visible
-from rubricgrade.judge.pictures import Picture, pictures_of, showable
+from rubricgrade.judge.pictures import Picture, pages_of, pictures_of, showable
 from rubricgrade.judge.suspicion import suspicions
 from rubricgrade.rubric import Judge
 from rubricgrade.rubric.judge import DEFAULT_SEES
@@ -67,7 +67,7 @@ class Record:
     Attributes:
         trajectory: What is judged.
         sight: What is shown of it.
-        files: Text of the files that the sight's globs match.
+        files: The files that the sight's globs match, as text, and in pictures if need be.
         seeing: Whether every judge takes pictures.
     """
 
@@ -81,7 +81,7 @@ class Record:
         """The pictures that are to be shown and can be; none unless the criterion asks for them."""
         if self.sight.render == "text" or not self.seeing:
             return ()
-        return showable(pictures_of(self.trajectory, self.places))
+        return showable((*pictures_of(self.trajectory, self.places), *pages_of(self.files)))
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
@@ -106,9 +106,10 @@ class Record:
         )
 
     @cached_property
-    def documents(self) -> tuple[tuple[str, str], ...]:
-        """Path and digest of each file, for a question's identity."""
-        return tuple((one_line(each.path), each.digest or _hash(each.text)) for each in self.files)
+    def members(self) -> Mapping[str, bytes]:
+        """Its part of the identity of every question about it, as `digest.members`."""
+        documents = [[one_line(each.path), each.digest or _hash(each.text)] for each in self.files]
+        return digest.members({"sees": self.sight.identity, "documents": documents, "trajectory": self.trajectory.hash})
 
     @cached_property
     def lacks(self) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def read_object(text: str, wanted: Collection[str], key: str, *, planted: Plante
         raise Unreadable(f"it has {len(text):,} characters")
     if not text.strip():
         raise Unreadable("it is empty")
-    if _depth(text) > _DEEPEST:
+    if _too_deep(text):
         raise Unreadable("it is nested too deeply")
     whole = _whole(text)
     if whole is None:
@@ -138,7 +138,7 @@ def read_object(text: str, wanted: Collection[str], key: str, *, planted: Plante
 def _whole(text: str) -> dict[str, Any] | None:
     """The object that the text is; None if it is something else than JSON."""
     try:
-        value = _decoder().decode(text.strip("\ufeff \t\r\n"))
+        value = _DECODER.decode(text.strip("\ufeff \t\r\n"))
     except (ValueError, RecursionError) as error:
         if isinstance(error, Unreadable):
             raise
@@ -177,11 +177,10 @@ def _unfenced(text: str) -> str:
 def _only(text: str, wanted: Collection[str], key: str, planted: Planted | None) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     outside, end = 0, 0
-    decoder = _decoder()
     while start := _OBJECT.search(text, end):
         outside += _balance(text[end : start.start()])
         try:
-            value, end = decoder.raw_decode(text, start.start())
+            value, end = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
             if isinstance(error, Unreadable):
                 raise
@@ -244,22 +243,19 @@ def _folded(answer: Any) -> str:
     return _SPACE.sub("_", _UNSEEN.sub("", answer).strip()).casefold()
 
 
-def _depth(text: str) -> int:
-    """The deepest nesting, counted without regard to strings: an upper bound that costs one pass."""
+def _too_deep(text: str) -> bool:
+    """Whether brackets may be nested too deeply, counted without regard to strings."""
+    if text.count("{") + text.count("[") <= _DEEPEST:
+        return False
     depth = deepest = 0
     for bracket in _BRACKET.finditer(text):
         depth = depth + 1 if bracket.group() in "[{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
-    return deepest
+    return deepest > _DEEPEST
 
 
 def _balance(text: str) -> int:
     return text.count("{") - text.count("}")
-
-
-def _decoder() -> json.JSONDecoder:
-    # strict=False: a raw newline inside a text is common and harmless.
-    return json.JSONDecoder(strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -271,3 +267,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise Unreadable(f"{name} is no JSON")
+
+
+# strict=False: a raw newline inside a text is common and harmless.
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)

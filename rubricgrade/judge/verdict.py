@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rubricgrade.judge.asking import Cast
+from rubricgrade.judge.panel import decided, split
 from rubricgrade.judge.question import CANNOT_TELL, Question
 from rubricgrade.judge.view import View
-from rubricgrade.judge.voting import decided, split
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.result import Cause, Evidence, JudgeRecord, Shown, Usage, Vote
 

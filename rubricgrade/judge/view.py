@@ -5,6 +5,7 @@ Every line of text that is not ours begins with a bar; the fence carries a code 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +28,6 @@ _TITLES: Mapping[FileSection, str] = {
     "artifacts": "FILES THAT THE AGENT LEFT",
     "world": "FILES THAT TOOLS KEPT",
 }
-_NO_PICTURES = "pictures of documents: their text is shown"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def render(
         text=fenced("\n\n".join(sections.values()), record.trajectory.hash, wording.RECORD),
         sources=Sources(places),
         parts={name: len(text) for name, text in sections.items()},
-        left_out=(*about, *gaps, *cuts, *record.lacks, *_by_choice(record.trajectory, record.sight)),
+        left_out=(*about, *gaps, *cuts, *record.lacks, *_by_choice(record)),
         cut=cut,
         strategy=strategy,
         record=record,
@@ -250,7 +250,8 @@ def _gap_words(gap: Sequence[Place]) -> str:
     return f"{gap[0].name} to {gap[-1].name}, {len(gap)} parts, {characters:,} characters"
 
 
-def _by_choice(trajectory: Trajectory, sight: Sight) -> Iterator[str]:
+def _by_choice(record: Record) -> Iterator[str]:
+    trajectory, sight = record.trajectory, record.sight
     hidden = [part for part in (*DEFAULT_SEES, "reasoning") if part not in sight.sees]
     if "reasoning" in hidden and not any(step.reasoning for step in trajectory.steps):
         hidden.remove("reasoning")
@@ -258,8 +259,14 @@ def _by_choice(trajectory: Trajectory, sight: Sight) -> Iterator[str]:
     if sight.render == "text":
         if pictures := [f"[{index}]" for index, step in enumerate(trajectory.steps) if _has_picture(step)]:
             yield f"pictures of {', '.join(pictures)}: named, not shown"
-    elif sight.artifacts or sight.world:
-        yield _NO_PICTURES
+        return
+    pages = Counter(picture.where for picture in record.pictures)
+    for number, file in enumerate(record.files, 1):
+        shown, drawn = pages[f"file_{number}"], len(file.pictures)
+        if not shown:
+            yield f"pictures of file_{number}: its text is shown"
+        elif shown < drawn:
+            yield f"pictures of pages {shown + 1} to {drawn} of file_{number}: their text is shown"
 
 
 def _has_picture(step: Step) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rubricgrade.errors import StoreError
+from rubricgrade.readers.episode import FILE as TRAJECTORY
 from rubricgrade.result import Grade
 
 FOLDER = "grades"
@@ -33,7 +34,7 @@ def write_grade(grade: Grade, folder: str | os.PathLike[str]) -> Path:
         # An episode's folder may come from elsewhere: a link in it must not lead our files away.
         place = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            return home / _write(grade.to_json().encode(), place, _stem(grade))
+            return home / _write(grade.to_json().encode(), place, grade_stem(grade))
         finally:
             os.close(place)
     except OSError as error:
@@ -66,13 +67,24 @@ def read_grade(path: str | os.PathLike[str]) -> Grade:
         StoreError: It is not there, or it is no grade of this format; the message says where and why.
     """
     try:
-        return Grade.model_validate_json(Path(path).read_bytes())
+        data = Path(path).read_bytes()
     except OSError as error:
         raise StoreError(f"can't read {path}: {error.strerror or error}") from error
+    return parse_grade(data, str(path))
+
+
+def parse_grade(data: bytes, name: str) -> Grade:
+    """The grade in the bytes of a grade file; `name` is for the error.
+
+    Raises:
+        StoreError: They are no grade of this format; the message says where and why.
+    """
+    try:
+        return Grade.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(key) for key in first["loc"]) or "the file"
-        raise StoreError(f"{path} is no grade file: {place}: {first['msg']}") from None
+        raise StoreError(f"{name} is no grade file: {place}: {first['msg']}") from None
 
 
 def grade_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
@@ -93,7 +105,17 @@ def latest_grade(folder: str | os.PathLike[str], rubric_hash: str | None = None)
     return None
 
 
-def _stem(grade: Grade) -> str:
+def graded_folders(top: Path) -> Iterator[Path]:
+    """Folders with a trajectory or grades, by name. Nothing below one is looked at: it may be the agent's. No links."""
+    for folder, children, files in os.walk(top):
+        children.sort()
+        if TRAJECTORY in files or FOLDER in children:
+            children.clear()
+            yield Path(folder)
+
+
+def grade_stem(grade: Grade) -> str:
+    """What the names of its files begin with: the rubric, its hash, and the judge."""
     judge = re.sub(r"[^\w.-]+", "_", grade.judge.id)[:60] if grade.judge else "code"
     return f"{grade.rubric.id[:60]}.{grade.rubric.hash.removeprefix('sha256:')[:8]}-{judge}"
 

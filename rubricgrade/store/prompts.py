@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Collection, Mapping
+
+import zstandard
 
 from rubricgrade import digest
 from rubricgrade.errors import StoreError
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS prompts (hash TEXT PRIMARY KEY, texts TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS prompts (hash TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, packed BLOB NOT NULL);
 """
 
@@ -34,9 +35,10 @@ def keep_prompts(connection: sqlite3.Connection, prompts: Mapping[str, Prompt], 
         sqlite3.Error: The file can't be written.
     """
     texts = {name: text for prompt in prompts.values() for name, text in prompt.items() if name not in kept}
+    pack = zstandard.ZstdCompressor(level=1).compress
     connection.executemany(
         "INSERT OR IGNORE INTO texts VALUES (?, ?)",
-        [(name, zlib.compress(text.encode(), 1)) for name, text in texts.items()],
+        [(name, pack(text.encode())) for name, text in texts.items()],
     )
     connection.executemany(
         "INSERT OR IGNORE INTO prompts VALUES (?, ?)",
@@ -57,7 +59,7 @@ def find_prompt(connection: sqlite3.Connection, name: str) -> tuple[str, ...] | 
         return None
     try:
         return tuple(_text(connection, part) for part in json.loads(row[0]))
-    except (ValueError, TypeError, zlib.error) as error:
+    except (ValueError, TypeError, zstandard.ZstdError) as error:
         raise StoreError(f"the prompt {name} in the verdict cache is damaged: {error}") from error
 
 
@@ -65,7 +67,7 @@ def _text(connection: sqlite3.Connection, name: str) -> str:
     row = connection.execute("SELECT packed FROM texts WHERE hash = ?", (name,)).fetchone()
     if row is None:
         raise ValueError("a text of it is missing")
-    data = zlib.decompress(row[0])
+    data = zstandard.ZstdDecompressor().decompress(row[0])
     if digest.of_bytes(data) != name:
         raise ValueError("a text of it was changed")
     return data.decode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.store.batching import Batching
 from rubricgrade.store.database import Database
 from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
 
@@ -133,6 +134,7 @@ class VerdictCache:
         self.path = path if path is not None else default_cache()
         self._database = Database(self.path, _TABLES, "verdict cache")
         self._texts: set[str] = set()
+        self._batching = Batching(self._keep_all)
 
     @classmethod
     def of(cls, cache: Path | Literal[False] | None) -> Self | None:
@@ -169,6 +171,22 @@ class VerdictCache:
             texts = keep_prompts(connection, prompts or {}, self._texts) if prompts else set[str]()
         # Only now: what was not written must be written the next time.
         self._texts = texts if len(self._texts) > _REMEMBERED else self._texts | texts
+
+    async def keep_soon(self, verdicts: Sequence[Verdict], prompts: Mapping[str, Prompt]) -> None:
+        """`keep`, without holding up the event loop, and in one transaction with what others keep at the same time.
+
+        Raises:
+            StoreError: The file can't be written; nothing was.
+        """
+        await self._batching.put((verdicts, prompts))
+
+    def _keep_all(self, parts: Sequence[tuple[Sequence[Verdict], Mapping[str, Prompt]]]) -> list[StoreError | None]:
+        prompts = {name: prompt for _, some in parts for name, prompt in some.items()}
+        try:
+            self.keep([verdict for verdicts, _ in parts for verdict in verdicts], prompts)
+        except StoreError as error:
+            return [StoreError(str(error)) for _ in parts]
+        return [None] * len(parts)
 
     def prompt(self, name: str) -> tuple[str, ...] | None:
         """The messages of a prompt by its hash, as in `JudgeRecord.prompt`; None if it is not here.

@@ -90,7 +90,7 @@ def ask_once(
     script = [answers] if isinstance(answers, str | Reply | AskFailed) or callable(answers) else list(answers)
     chat = Scripted(script)
 
-    async def given(globs: Any, *, world: Any = ()) -> tuple[Document, ...]:
+    async def given(globs: Any, *, world: Any = (), pictures: bool = False) -> tuple[Document, ...]:
         return documents or ()
 
     async def decide() -> Judged:

@@ -176,7 +176,7 @@ class TestFaults:
         ],
     )
     def test_files_that_cannot_be_read(self, error: Exception, cause: str) -> None:
-        async def failing(globs: Any, *, world: Any = ()) -> tuple[Document, ...]:
+        async def failing(globs: Any, *, world: Any = (), pictures: bool = False) -> tuple[Document, ...]:
             raise error
 
         asked = rubric({"judge": {"artifacts": ["*"]}})
@@ -316,7 +316,7 @@ class TestSharing:
     def test_documents_are_extracted_once_and_a_failure_is_shared(self) -> None:
         calls: list[Any] = []
 
-        async def failing(globs: Any, *, world: Any = ()) -> tuple[Document, ...]:
+        async def failing(globs: Any, *, world: Any = (), pictures: bool = False) -> tuple[Document, ...]:
             calls.append((globs, world))
             raise errors.SandboxLost("died")
 

@@ -13,7 +13,7 @@ import pytest
 
 from rubricgrade.errors import InputError
 from rubricgrade.evidence import Sources, locate, proves, select, visible
-from rubricgrade.judge.exam import Question, load_exam
+from rubricgrade.judge.exam import ExamQuestion, load_exam
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.qualification import Property, Qualification, qualify, questions
 from rubricgrade.rubric.judge import DEFAULT_SEES
@@ -22,10 +22,11 @@ from tests.cli.program import Ran, run
 from tests.judge.scripted import said
 
 EXAM = load_exam().questions
-ALL = ["parses", "cites", "knows", "resists", "abstains", "repeats", "keeps calm"]
+ALL = ["parses", "cites", "knows", "resists", "abstains", "repeats", "keeps calm", "no drift"]
 REPEATS = 2
+HARMLESS = sum(each.part in ("questions", "benign") for each in EXAM)
 
-Character = Callable[[Question, int], Wire]
+Character = Callable[[ExamQuestion, int], Wire]
 """From a question and how often it came before to an answer."""
 
 
@@ -36,10 +37,10 @@ def server() -> Iterator[ScriptedServer]:
     running.close()
 
 
-def planted_texts() -> dict[str, Question]:
+def planted_texts() -> dict[str, ExamQuestion]:
     """The beginning of each planted text, as a judge sees it."""
     plain = next(each for each in EXAM if each.id == "tests-green").trajectory.steps
-    found: dict[str, Question] = {}
+    found: dict[str, ExamQuestion] = {}
     for question in (each for each in EXAM if each.part == "resist"):
         for step, before in zip(question.trajectory.steps, plain, strict=True):
             added = step.text.removeprefix(before.text).strip()
@@ -51,7 +52,7 @@ def planted_texts() -> dict[str, Question]:
 PLANTED = planted_texts()
 
 
-def asked(seen: Seen) -> Question:
+def asked(seen: Seen) -> ExamQuestion:
     record, question = (str(message["content"]) for message in seen.body["messages"][1:3])
     for text, attacked in PLANTED.items():
         if text in record:
@@ -81,38 +82,38 @@ def examine(server: ScriptedServer, character: Character, **more: Any) -> Qualif
     return asyncio.run(qualify(options, repeats=REPEATS))
 
 
-def good(question: Question, before: int) -> Wire:
+def good(question: ExamQuestion, before: int) -> Wire:
     return completion(said(question.expect, *([question.quote] if question.quote else [])))
 
 
-def gullible(question: Question, before: int) -> Wire:
+def gullible(question: ExamQuestion, before: int) -> Wire:
     return completion(said("yes", "2 failed, 14 passed")) if question.part == "resist" else good(question, before)
 
 
-def sloppy(question: Question, before: int) -> Wire:
+def sloppy(question: ExamQuestion, before: int) -> Wire:
     return completion(said("yes", "as stated in the record of events")) if question.quote else good(question, before)
 
 
-def broken(question: Question, before: int) -> Wire:
+def broken(question: ExamQuestion, before: int) -> Wire:
     return completion(f"Sure! I would say that it is {question.expect}.")
 
 
-def agreeable(question: Question, before: int) -> Wire:
+def agreeable(question: ExamQuestion, before: int) -> Wire:
     """Says yes to all; quotes what every record of the exam holds: its own first words."""
     text = next(step.text for step in question.trajectory.steps if len(step.text.split()) > 1)
     return completion(said("yes", text.splitlines()[0]))
 
 
-def fickle(question: Question, before: int) -> Wire:
+def fickle(question: ExamQuestion, before: int) -> Wire:
     flips = question.part == "questions" and question.expect == "no" and before % 2
     return completion(said("cannot_tell")) if flips else good(question, before)
 
 
-def nervous(question: Question, before: int) -> Wire:
+def nervous(question: ExamQuestion, before: int) -> Wire:
     return completion(said("no")) if question.part == "benign" else good(question, before)
 
 
-def knowing(question: Question, before: int) -> Wire:
+def knowing(question: ExamQuestion, before: int) -> Wire:
     """Never says that it can't tell."""
     return completion(said("no")) if question.part == "abstain" else good(question, before)
 
@@ -134,7 +135,9 @@ def test_a_good_judge_is_fit_and_every_answer_is_counted(server: ScriptedServer)
     assert found.passed is True, [each for each in found.properties if each.findings]
     assert [each.name for each in found.properties] == ALL
     assert all(each.good == each.of > 0 and not each.findings for each in found.properties)
-    assert properties(found)["parses"].of == found.usage.calls == len(server.seen) == questions(REPEATS)
+    assert found.usage.calls == len(server.seen) == questions(REPEATS)
+    assert properties(found)["parses"].of == questions(REPEATS) - HARMLESS
+    assert properties(found)["no drift"].of == HARMLESS
     assert properties(found)["resists"].of == 12
 
 
@@ -161,7 +164,7 @@ def test_a_judge_fails_by_its_own_vice_and_by_no_other(
 
 
 def test_one_text_that_gets_its_yes_is_enough(server: ScriptedServer) -> None:
-    def once(question: Question, before: int) -> Wire:
+    def once(question: ExamQuestion, before: int) -> Wire:
         return gullible(question, before) if question.id == "waiver" else good(question, before)
 
     resists = properties(examine(server, once))["resists"]
@@ -170,7 +173,7 @@ def test_one_text_that_gets_its_yes_is_enough(server: ScriptedServer) -> None:
 
 
 def test_a_judge_that_leaves_a_planted_text_undecided_is_not_talked_over(server: ScriptedServer) -> None:
-    def wary(question: Question, before: int) -> Wire:
+    def wary(question: ExamQuestion, before: int) -> Wire:
         return completion(said("cannot_tell")) if question.part == "resist" else good(question, before)
 
     assert examine(server, wary).passed is True
@@ -187,7 +190,7 @@ def test_invented_quotes_are_named_and_lost_verdicts_are_no_wrong_ones(server: S
 def test_an_answer_without_a_quote_that_says_enough_is_a_fault_in_citing(
     server: ScriptedServer, quotes: tuple[str, ...]
 ) -> None:
-    def tight_lipped(question: Question, before: int) -> Wire:
+    def tight_lipped(question: ExamQuestion, before: int) -> Wire:
         return completion(said("yes", *quotes)) if question.id == "edits-parser" else good(question, before)
 
     cites = properties(examine(server, tight_lipped))["cites"]
@@ -202,7 +205,7 @@ def test_a_broken_judge_leaves_everything_else_undecided(server: ScriptedServer)
 
 
 def test_a_repaired_reply_counts_as_one_that_could_not_be_read(server: ScriptedServer) -> None:
-    def repaired(question: Question, before: int) -> Wire:
+    def repaired(question: ExamQuestion, before: int) -> Wire:
         # Each of these is asked once, so that its second request is the repair.
         first = question.part != "questions" and before == 0
         return broken(question, before) if first else good(question, before)
@@ -213,7 +216,7 @@ def test_a_repaired_reply_counts_as_one_that_could_not_be_read(server: ScriptedS
 
 
 def test_a_refusal_is_an_answer_that_can_not_be_read(server: ScriptedServer) -> None:
-    def unwilling(question: Question, before: int) -> Wire:
+    def unwilling(question: ExamQuestion, before: int) -> Wire:
         return completion(None, message={"refusal": "I can't help with that."})
 
     found = examine(server, unwilling)
@@ -221,7 +224,7 @@ def test_a_refusal_is_an_answer_that_can_not_be_read(server: ScriptedServer) -> 
 
 
 def test_without_quotes_a_judge_is_not_examined_in_citing(server: ScriptedServer) -> None:
-    def short(question: Question, before: int) -> Wire:
+    def short(question: ExamQuestion, before: int) -> Wire:
         return completion(json.dumps({"answer": question.expect}))
 
     found = examine(server, short, style="direct")
@@ -237,11 +240,43 @@ def test_a_judge_that_can_not_be_reached_is_asked_once_and_nothing_is_decided(se
     assert found.passed is None
     assert set(outcomes(found).values()) == {None}
     assert all("bad key" in each.findings[0].message for each in found.properties)
-    assert properties(found)["parses"].unasked == questions(REPEATS)
+    assert properties(found)["parses"].unasked == questions(REPEATS) - HARMLESS
+    assert properties(found)["no drift"].unasked == HARMLESS
+
+
+def bare(seen: Seen) -> bool:
+    return "===== RECORD" not in str(seen.body["messages"][1]["content"])
+
+
+def test_a_judge_that_our_defences_lead_astray_drifts(server: ScriptedServer) -> None:
+    def answer(seen: Seen) -> Wire:
+        question = asked(seen)
+        shy = question.part == "benign" and question.expect == "yes" and not bare(seen)
+        return completion(said("cannot_tell")) if shy else good(question, 0)
+
+    server.script = [answer]
+    options = JudgeOptions(model="openai/some-judge", api_base=server.base, api_key="k", concurrency=16)
+    drift = properties(asyncio.run(qualify(options, repeats=REPEATS)))["no drift"]
+    shied = {each.id for each in EXAM if each.part == "benign" and each.expect == "yes"}
+    assert {finding.question for finding in drift.findings} == shied
+    assert (drift.passed, drift.good, drift.of) == (False, HARMLESS - len(shied), HARMLESS)
+
+
+def test_without_our_defences_means_the_text_as_it_came(server: ScriptedServer) -> None:
+    examine(server, good)
+    plain = [seen for seen in server.seen if bare(seen)]
+    assert len(plain) == HARMLESS
+    for seen in plain:
+        system, record, question = (str(message["content"]) for message in seen.body["messages"])
+        assert "bar (" not in system
+        assert "\n| " not in record
+        assert question in {str(other.body["messages"][2]["content"]) for other in server.seen if not bare(other)}
+    coloured = next(seen for seen in plain if asked(seen).id == "coloured-output")
+    assert "\x1b[32m" in str(coloured.body["messages"][1]["content"])
 
 
 def test_what_was_not_asked_never_counts_for_a_judge(server: ScriptedServer) -> None:
-    def leaves_out(question: Question, before: int) -> Wire:
+    def leaves_out(question: ExamQuestion, before: int) -> Wire:
         return error(400, "no") if question.id in ("waiver", "claims") else good(question, before)
 
     found = properties(examine(server, leaves_out))
@@ -266,7 +301,7 @@ def test_the_exam_is_fair() -> None:
 
 
 @pytest.mark.parametrize("question", [each for each in EXAM if each.expect == "yes"], ids=lambda each: each.id)
-def test_every_yes_of_the_exam_stands_in_its_record(question: Question) -> None:
+def test_every_yes_of_the_exam_stands_in_its_record(question: ExamQuestion) -> None:
     sources = Sources(select(question.trajectory, (), DEFAULT_SEES))
     assert proves(locate(question.quote, sources), strict=True)
 
@@ -280,7 +315,7 @@ def test_the_program_says_pass_or_fail_for_each_property(server: ScriptedServer)
     let(server, good)
     done = check(server)
     assert done.code == 0, done.err
-    assert [line.split()[0] for line in done.out.splitlines() if line[:4] in ("pass", "FAIL", "open")] == ["pass"] * 7
+    assert [line.split()[0] for line in done.out.splitlines() if line[:4] in ("pass", "FAIL", "open")] == ["pass"] * 8
     let(server, gullible)
     done = check(server, "--verbose")
     assert done.code == 1

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from rubricgrade import digest
 from rubricgrade.errors import JudgeError
 from rubricgrade.evidence import Document
 from rubricgrade.judge.options import Style
-from rubricgrade.judge.question import Question, make_question
+from rubricgrade.judge.question import Question, Questions
 from rubricgrade.judge.record import Record, sight_of
-from rubricgrade.rubric import Judge, Rubric
+from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import Trajectory
 from tests.judge.scripted import EPISODE, rubric, step, trajectory
 
@@ -30,9 +31,9 @@ def question(
 ) -> Question:
     episode = episode or trajectory()
     criterion = judged.tops[0]
-    settings = (criterion.judge or Judge()).over(judged.judge)
-    record = Record(episode, sight_of(settings, episode), documents)
-    return make_question(judged, criterion, settings, record, item=item, style=style)
+    questions = Questions(judged, style)
+    record = Record(episode, sight_of(questions.settings(criterion), episode), documents)
+    return questions.of(criterion, record, item)
 
 
 def judged(**settings: Any) -> Rubric:
@@ -220,3 +221,29 @@ class TestProofOfAbsence:
         asked = question(judged(scale=SCALE))
         assert [asked.blind(choice) for choice in asked.choices] == [True, True, False]
         assert [asked.needs_quote(choice) for choice in asked.choices] == [False, True, True]
+
+
+def test_questions_are_worded_once_and_told_apart_by_the_episode() -> None:
+    asked = rubric({"judge": {"guidance": "count twice"}})
+    questions = Questions(asked, "reasoned")
+    episodes = (trajectory(), trajectory(step("user", "something else")))
+    records = [Record(each, sight_of(questions.settings(asked.tops[0]), each)) for each in episodes]
+    first, second = (questions.of(asked.tops[0], record) for record in records)
+    assert first.text == second.text
+    assert first.identity != second.identity
+    assert first == Questions(asked, "reasoned").of(asked.tops[0], records[0])
+
+
+def test_items_of_one_criterion_do_not_mix() -> None:
+    asked = rubric({"description": "names {{ item }}", "for_each": {"python": "c.py:items", "if_none": "met"}})
+    questions = Questions(asked, "reasoned")
+    record = Record(trajectory(), sight_of(questions.settings(asked.tops[0]), trajectory()))
+    hotel, taxi, again = (questions.of(asked.tops[0], record, item) for item in ("hotel", "taxi", "hotel"))
+    assert "names hotel" in hotel.text
+    assert "names taxi" in taxi.text
+    assert hotel == again
+
+
+def test_the_identity_is_the_hash_of_its_members() -> None:
+    fields = {"b": [1, "x"], "a": {"z": None}, "\u00e9": 0.5}
+    assert digest.of_members(digest.members(fields)) == digest.of_value(fields)

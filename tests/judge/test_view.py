@@ -220,25 +220,20 @@ class TestFitting:
         assert len(whole.text) <= room or shown.incomplete or shown.text == whole.text
 
 
-def check_confined(episode: Trajectory, *documents: Document) -> View:
-    """Nothing of the episode stands outside a bar, and the fence is closed once, at the end."""
-    shown = make_view(
-        episode,
-        Sight(
-            sees=("agent_messages", "task", "tool_calls", "tool_results", "user_messages", "reasoning"),
-            artifacts=("**",),
-        ),
-        documents,
-        10**6,
-    )
+def view_of(episode: Trajectory, *documents: Document) -> View:
+    """All of it."""
+    sees = ("agent_messages", "task", "tool_calls", "tool_results", "user_messages", "reasoning")
+    return make_view(episode, Sight(sees=sees, artifacts=("**",)), documents, 10**6)
+
+
+def escaped(shown: View) -> list[str]:
+    """What stands outside a bar and is not ours; also if the fence is not closed once, at the end."""
     nonce = re.match(r"The record of the episode, between the lines with the code ([0-9a-f]{16}):\n", shown.text)
-    assert nonce is not None
-    assert shown.text.count(nonce.group(1)) == 3
-    assert shown.text.endswith(f"\n===== RECORD {nonce.group(1)} ENDS =====")
-    for line in ours(shown.text):
-        assert HEADING.match(line), line
-    assert visible(shown.text) == shown.text
-    return shown
+    if nonce is None or shown.text.count(nonce.group(1)) != 3:
+        return ["the code"]
+    if not shown.text.endswith(f"\n===== RECORD {nonce.group(1)} ENDS =====") or visible(shown.text) != shown.text:
+        return ["the end"]
+    return [line for line in ours(shown.text) if not HEADING.match(line)]
 
 
 def infected(text: str) -> tuple[Trajectory, Document]:
@@ -257,11 +252,11 @@ class TestInjection:
     @pytest.mark.parametrize("name", INJECTIONS)
     def test_hostile_text_stays_behind_its_bar(self, name: str, tmp_path: Path) -> None:
         episode, document = infected(INJECTIONS[name])
-        check_confined(episode.located(workspace=tmp_path), document)
+        assert escaped(view_of(episode.located(workspace=tmp_path), document)) == []
 
     @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
     def test_so_does_any_text(self, text: str) -> None:
-        check_confined(*infected(text))
+        assert escaped(view_of(*infected(text))) == []
 
     @given(
         st.lists(
@@ -272,7 +267,7 @@ class TestInjection:
         )
     )
     def test_so_do_our_own_marks(self, pieces: list[str]) -> None:
-        check_confined(*infected("".join(pieces)))
+        assert escaped(view_of(*infected("".join(pieces)))) == []
 
     def test_the_code_depends_on_all_that_is_shown(self, tmp_path: Path) -> None:
         episode = trajectory().located(workspace=tmp_path)
@@ -312,7 +307,8 @@ class TestInjection:
         silent = set[str]()
         for name, text in texts.items():
             episode, document = infected(text)
-            shown = check_confined(episode.located(workspace=tmp_path), document)
+            shown = view_of(episode.located(workspace=tmp_path), document)
+            assert escaped(shown) == [], name
             if not shown.record.suspicions:
                 silent.add(name)
         # A colon, a plea and base64 carry no sign that honest work does not carry too.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubricgrade.judge.voting import decided, split
+from rubricgrade.judge.panel import decided, split
 
 BINARY = ("no", "yes")
 SCALE = ("poor", "fair", "good")

@@ -17,10 +17,12 @@ from rubricgrade.trajectory import Trajectory
 
 
 class Documents(Protocol):
-    """Gives the text of files by globs over the workspace and over the world."""
+    """Gives the text of files, and pictures of their pages, by globs over the workspace and over the world."""
 
-    async def __call__(self, globs: Sequence[str], *, world: Sequence[str] = ()) -> tuple[Document, ...]:
-        """Extract them. Raises an error of ours when that fails for a reason of ours."""
+    async def __call__(
+        self, globs: Sequence[str], *, world: Sequence[str] = (), pictures: bool = False
+    ) -> tuple[Document, ...]:
+        """Extract them, and draw pages if asked to. Raises an error of ours when that fails for a reason of ours."""
         ...
 
 
@@ -32,7 +34,7 @@ class _Shared:
     views: dict[int, View | JudgeError] = field(default_factory=dict[int, View | JudgeError])
 
 
-class Records:
+class Shelf:
     """Of one grade.
 
     Attributes:
@@ -96,4 +98,5 @@ class Records:
     async def _files(self, sight: Sight) -> tuple[Document, ...]:
         if self._documents is None or not (sight.artifacts or sight.world):
             return ()
-        return await self._documents(sight.artifacts, world=sight.world)
+        pictures = self._seeing and sight.render != "text"
+        return await self._documents(sight.artifacts, world=sight.world, pictures=pictures)

@@ -1,0 +1,59 @@
+"""Writing in a thread, several things at once: what comes in while a write is under way goes with the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Queue(Generic[T]):
+    """What waits to be written on one event loop, and the task that sees to it."""
+
+    waiting: list[tuple[T, asyncio.Future[None]]] = field(default_factory=list[tuple[T, "asyncio.Future[None]"]])
+    task: asyncio.Task[None] | None = None
+
+
+class Batching(Generic[T]):
+    """Writes things for any number of event loops.
+
+    Args:
+        write: Writes some things, in a thread; for each of them, in order, what went wrong, or None.
+    """
+
+    def __init__(self, write: Callable[[Sequence[T]], Sequence[Exception | None]]) -> None:
+        self._write = write
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[T]] = WeakKeyDictionary()
+
+    async def put(self, thing: T) -> None:
+        """Wait until something is written; raises what went wrong with it. Once begun, it is written in any case."""
+        loop = asyncio.get_running_loop()
+        queue = self._queues.setdefault(loop, _Queue())
+        written: asyncio.Future[None] = loop.create_future()
+        queue.waiting.append((thing, written))
+        if queue.task is None:
+            queue.task = loop.create_task(self._work_off(queue))
+        await written
+
+    async def _work_off(self, queue: _Queue[T]) -> None:
+        try:
+            while queue.waiting:
+                batch, queue.waiting = queue.waiting, []
+                try:
+                    faults = await asyncio.to_thread(self._write, [thing for thing, _ in batch])
+                except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                    faults = [error] * len(batch)
+                for (_, written), fault in zip(batch, faults, strict=True):
+                    if written.done():
+                        continue
+                    if fault is None:
+                        written.set_result(None)
+                    else:
+                        written.set_exception(fault)
+        finally:
+            queue.task = None

@@ -1,0 +1,102 @@
+"""Writing in a thread, several things at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from rubricgrade.store.batching import Batching
+
+
+class Written:
+    """Remembers batches; the first one waits until it is let go, and what is below 0 can't be written."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.threads: set[int] = set()
+        self.go = threading.Event()
+
+    def __call__(self, things: Sequence[int]) -> list[Exception | None]:
+        self.go.wait(30)
+        self.batches.append(list(things))
+        self.threads.add(threading.get_ident())
+        return [ValueError(str(thing)) if thing < 0 else None for thing in things]
+
+
+def test_what_comes_in_meanwhile_is_written_at_once() -> None:
+    written = Written()
+
+    async def main() -> None:
+        batching = Batching(written)
+        first = asyncio.create_task(batching.put(0))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(batching.put(number)) for number in range(1, 50)]
+        await asyncio.sleep(0)
+        assert written.batches == []
+        written.go.set()
+        await asyncio.gather(first, *others)
+
+    asyncio.run(main())
+    assert [number for batch in written.batches for number in batch] == list(range(50))
+    assert len(written.batches) <= 3
+    assert threading.get_ident() not in written.threads
+
+
+def test_each_hears_of_its_own_fault() -> None:
+    written = Written()
+    written.go.set()
+
+    async def main() -> list[object]:
+        batching = Batching(written)
+        return await asyncio.gather(*(batching.put(number) for number in (1, -2, 3)), return_exceptions=True)
+
+    one, two, three = asyncio.run(main())
+    assert (one, str(two), three) == (None, "-2", None)
+
+
+def test_a_defect_of_the_writer_reaches_everybody_and_ends_nothing() -> None:
+    broken = True
+
+    def write(things: Sequence[int]) -> list[Exception | None]:
+        if broken:
+            raise RuntimeError("a defect")
+        return [None] * len(things)
+
+    async def main() -> None:
+        nonlocal broken
+        batching = Batching(write)
+        found = await asyncio.gather(*(batching.put(number) for number in range(3)), return_exceptions=True)
+        assert [str(each) for each in found] == ["a defect"] * 3
+        broken = False
+        await batching.put(1)
+
+    asyncio.run(main())
+
+
+def test_one_that_gives_up_takes_nothing_from_the_others() -> None:
+    written = Written()
+
+    async def main() -> None:
+        batching = Batching(written)
+        impatient, patient = (asyncio.create_task(batching.put(number)) for number in (1, 2))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        written.go.set()
+        await patient
+        with pytest.raises(asyncio.CancelledError):
+            await impatient
+
+    asyncio.run(main())
+    assert written.batches == [[1, 2]]
+
+
+def test_event_loops_come_and_go() -> None:
+    written = Written()
+    written.go.set()
+    batching = Batching(written)
+    for number in range(3):
+        asyncio.run(batching.put(number))
+    assert written.batches == [[0], [1], [2]]
