@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from making.play import Stage, fresh, play
-from making.tools import Office, Shell
+from making.tools import FolderDesk, Shell
 
 HERE = Path(__file__).resolve().parent
 CODER = "You are a software engineer. You work in /work with a bash tool. Finish with a one-sentence summary."
@@ -45,8 +45,8 @@ def stage(example: Path, name: str) -> Stage:
         workspace = fresh(folder)
         world = folder / "world"
         world.mkdir()
-        office = Office(example / "world", workspace, world)
-        tools = {**Shell(workspace).tools(), **office.tools()}
+        desk = FolderDesk(example / "world", workspace, world)
+        tools = {**Shell(workspace).tools(), **desk.tools()}
         return Stage(example.name, ANALYST, task, tools, folder)
     start = example / "environment"
     task = (start / "TASK.md").read_text().strip()

@@ -14,6 +14,7 @@ from rubricgrade.version import __version__
 
 if TYPE_CHECKING:
     from rubricgrade.checks.inside.case import Case, CheckResult
+    from rubricgrade.client import RewardClient
     from rubricgrade.episode.playing import run_episode
     from rubricgrade.episode.task import Task
     from rubricgrade.errors import RubricgradeError
@@ -32,6 +33,7 @@ _HOMES = {
     "Grade": "result",
     "JudgeOptions": "judge.options",
     "Plan": "runs.running",
+    "RewardClient": "client",
     "Rubric": "rubric",
     "RubricgradeError": "errors",
     "Task": "episode.task",
@@ -53,6 +55,7 @@ __all__ = [
     "Grade",
     "JudgeOptions",
     "Plan",
+    "RewardClient",
     "Rubric",
     "RubricgradeError",
     "Task",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +29,13 @@ def of_file(path: Path) -> str:
 def of_value(value: Any) -> str:
     """``sha256:<64 hex digits>`` of a JSON value's canonical text."""
     return of_bytes(canonical(value))
+
+
+def members(fields: Mapping[str, Any]) -> dict[str, bytes]:
+    """The canonical text of each member of an object, by name; what many objects share need be made only once."""
+    return {name: canonical(name) + b":" + canonical(value) for name, value in fields.items()}
+
+
+def of_members(texts: Mapping[str, bytes]) -> str:
+    """`of_value` of the object whose `members` these are."""
+    return of_bytes(b"{%s}" % b",".join([texts[name] for name in sorted(texts)]))

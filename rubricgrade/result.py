@@ -32,8 +32,15 @@ Cause = Literal[
     "nothing_applicable",
     "budget",
     "gate_failed",
+    "timeout",
+    "stopped",
+    "fault",
 ]
-"""Why something has no verdict. ``gate_failed`` is the one that is nobody's fault: it was not asked."""
+"""Why something has no verdict. ``gate_failed`` is the one that is nobody's fault: it was not asked.
+
+The last three are causes of a whole grade that a server was asked for and did not finish: the time given was over, the
+server was stopped, or it met a defect of this package.
+"""
 
 Fixed = Literal["met", "not_met", "cannot_tell", "not_applicable", "not_run", "error"]
 
@@ -246,6 +253,7 @@ class Grade(Value):
         causes: Every cause of an open verdict, by weight of consequence.
         judge: Model and settings that were asked for, by content; None without a judge.
         workspace: Hash of what the agent left; None without a workspace.
+        template: What the checks ran the agent's code in; None for the plain base.
         isolation: What confined the checks.
         usage: Everything that judging took.
         warnings: Of the trajectory's reader, and of grading.
@@ -264,6 +272,7 @@ class Grade(Value):
     rubric: Subject
     trajectory: Subject
     workspace: str | None = None
+    template: Subject | None = None
     judge: Subject | None = None
     gates: tuple[GateResult, ...] = ()
     criteria: tuple[CriterionResult, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from graphlib import TopologicalSorter
 
 from rubricgrade.rubric import Band, Criterion, Rubric
@@ -63,6 +64,7 @@ class Scored:
     values: Mapping[str, Interval]
 
 
+@lru_cache(maxsize=4096, typed=True)  # points and values are the same few numbers in every grade
 def exact(number: float) -> Fraction:
     """The number as written: ``0.1`` is one tenth. Raises `ValueError` for bools, NaN and infinities."""
     if isinstance(number, bool):

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from making.tools import Tool, ToolFault
+from making.tools import Tool
+from rubricgrade.episode.inside.desk import ToolFault
 from rubricgrade.readers import write_trajectory
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 

@@ -16,9 +16,10 @@ from email.message import EmailMessage
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tasks" / "travel-mis" / "tools"))
 
+from amounts import grouped
 from expenses import HEADS, Q2_TOTALS, Q3_TOTALS, SIGNED, TRAVELLING, Expense, expenses, unapproved
-from making.tools import grouped
 from making.workbook import Row, save_workbook
 
 HERE = Path(__file__).resolve().parent

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rubricgrade import digest
 from rubricgrade.errors import Fault, TrajectoryError
+from rubricgrade.readers import native
 from rubricgrade.readers.episode import located, trajectory_file
 from rubricgrade.readers.formats import FORMATS, Format
 from rubricgrade.readers.inspect_log import read_zip
@@ -75,6 +77,35 @@ def load_trajectories(
     if len(trajectories) == 1:
         trajectories = [located(trajectories[0], file, source.documents[0].value)]
     return _told(_distinct(trajectories), source.faults)
+
+
+def read_trajectory(
+    value: Any,
+    *,
+    file: str = "trajectory",
+    format: str | None = None,  # noqa: A002 - the word for it
+    notes: tuple[str, ...] = (),
+) -> Trajectory:
+    """Read the one episode that a JSON value holds which came from no file; nothing on disk is looked at.
+
+    Args:
+        value: As `jsontext.parse` gives it.
+        file: What to call it in messages.
+        format: The format's name, instead of recognising it by its content.
+        notes: What was changed while parsing.
+
+    Raises:
+        TrajectoryError: With every fault, or it holds several episodes.
+    """
+    source = Source(Path(file))
+    name = "episode" if native.matches(value) else f"episode-{digest.of_value(value).removeprefix('sha256:')[:12]}"
+    source.documents.append(Document(value, name, notes=notes))
+    trajectories = _read(source, format)
+    if len(trajectories) > 1:
+        source.fault(f"holds {len(trajectories)} episodes, not one", code="TR006")
+    if source.faults:
+        raise TrajectoryError(source.faults)
+    return trajectories[0]
 
 
 def _read(source: Source, name: str | None) -> list[Trajectory]:

@@ -69,7 +69,7 @@ def write_trajectory(trajectory: Trajectory, path: Path | str) -> Path:
     file = Path(path)
     if file.is_dir():
         file = file / "trajectory.json"
-    fields = {"schema": SCHEMA, **_plain(trajectory), **_named_places(trajectory, file.parent)}
+    fields = {**native_document(trajectory), **_named_places(trajectory, file.parent)}
     text = json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +77,11 @@ def write_trajectory(trajectory: Trajectory, path: Path | str) -> Path:
     except OSError as error:
         raise StoreError(f"{file}: can't be written: {error.strerror or error}") from error
     return file
+
+
+def native_document(trajectory: Trajectory) -> dict[str, Any]:
+    """A trajectory as a JSON object of our own format, without its places. Reading it gives an equal one."""
+    return {"schema": SCHEMA, **_plain(trajectory)}
 
 
 def trajectory_schema() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from rubricgrade.rubric.check import Check
 from rubricgrade.rubric.judge import Choice, Judge
-from rubricgrade.rubric.model import Band, Criterion, Example, ForEach, Gate, Rubric
+from rubricgrade.rubric.model import Band, Criterion, Example, ForEach, Gate, Rubric, Scored
 from rubricgrade.rubric.rules import Problem, problems
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "Judge",
     "Problem",
     "Rubric",
+    "Scored",
     "problems",
 ]

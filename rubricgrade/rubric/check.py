@@ -131,6 +131,7 @@ class Pytest(Part):
         allow: Globs of what is taken of the agent's work. Default: everything but tests, test configuration, and what
             Python runs by itself, which are never taken.
         pythonpath: Folders of the work folder to import from.
+        isolate: What has a process of its own: each ``test`` (the default), each ``file`` of tests, or the ``suite``.
     """
 
     files: Some[Path]
@@ -138,6 +139,7 @@ class Pytest(Part):
     pass_to_pass: Many[Text] = ()
     allow: Many[Path] = ()
     pythonpath: Some[Path] = (".",)
+    isolate: Literal["test", "file", "suite"] = "test"
 
     @model_validator(mode="after")
     def _sane(self) -> Self:

@@ -81,6 +81,29 @@ class Example(Part):
         return self
 
 
+class Scored(Part):
+    """A unit test of a whole rubric: which score a stored episode must get, and why. It decides no grade.
+
+    Attributes:
+        trajectory: An episode's folder or a trajectory file, relative to the rubric.
+        at_least: The lowest score that it may get.
+        at_most: The highest; 0 for what must earn nothing.
+    """
+
+    trajectory: Text
+    at_least: Annotated[float, Field(ge=0, le=1)] | None = None
+    at_most: Annotated[float, Field(ge=0, le=1)] | None = None
+    why: Text | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("needs 'at_least', 'at_most' or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("'at_least' is larger than 'at_most'")
+        return self
+
+
 class Human(Part):
     """Decided by a reviewer; open until then."""
 
@@ -156,6 +179,7 @@ class Rubric(Part):
         vars: Values that a task may override; None means that the task must give it.
         judge: Defaults for judged criteria.
         checks: Checks that run once and are used by name.
+        examples: Stored episodes with the score that they must get; they test the rubric and are not in its hash.
     """
 
     format: Literal[1] = 1
@@ -168,6 +192,7 @@ class Rubric(Part):
     checks: dict[Identifier, Check] = Field(default_factory=dict)
     gates: Many[Gate] = ()
     criteria: Some[Criterion] | None = None
+    examples: Many[Scored] = ()
 
     _sealed: dict[str, bytes] = PrivateAttr(default_factory=dict[str, bytes])
 
@@ -226,8 +251,8 @@ class Rubric(Part):
 
     @cached_property
     def hash(self) -> str:
-        """``sha256:...`` over everything that can change a grade, sealed bytes included; labels are left out."""
-        body = self.model_dump(mode="json", exclude={"version", "title"}, exclude_defaults=True)
+        """``sha256:...`` over all that can change a grade, sealed bytes too; neither labels nor `examples`."""
+        body = self.model_dump(mode="json", exclude={"version", "title", "examples"}, exclude_defaults=True)
         files = {path: digest.of_bytes(data) for path, data in self._sealed.items()}
         return digest.of_value({"rubric": body, "sealed": files})
 
