@@ -112,7 +112,8 @@ def _serve(
     desk: Desk, who: str, *, host: str, port: int, token: str | None, names: list[str], redact: bool, cache: Path | None
 ) -> None:
     try:
-        from rubricgrade.review.serving import environment, serve
+        from rubricgrade.review.serving import serve
+        from rubricgrade.review.web.drawing import environment
         from rubricgrade.review.web.front import Front
         from rubricgrade.review.web.security import Access, is_loopback
     except ModuleNotFoundError as error:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any, cast
 
 from rubricgrade.redteam.attack import Attack, Plan, Target, written
+from rubricgrade.redteam.examples import examples
 
-EXAMPLE = re.compile(r"(?P<call>[A-Za-z_][\w.]*\([^\n]*?\))\s*(?:==|->|→|=>|returns|is|gives)\s*(?P<value>[^\s,;`]+)")
 PLAIN = """def _plain(value):
     return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 """
@@ -29,8 +26,7 @@ for place in /solution /tests /grader /sealed /oracle; do
 done
 true
 """
-HISTORY = """git rev-parse --git-dir > /dev/null 2>&1 || exit 0
-lost=$(git fsck --lost-found 2> /dev/null | sed -n 's/.*commit //p')
+HISTORY = """lost=$(git fsck --lost-found 2> /dev/null | sed -n 's/.*commit //p')
 for commit in $(git log --all --reflog --format=%H 2> /dev/null) $lost; do
   [ "$commit" = "$(git rev-parse HEAD)" ] && continue
   git merge-base --is-ancestor "$commit" HEAD 2> /dev/null && continue
@@ -44,11 +40,10 @@ EXPECTED = re.compile(r"(expected|golden|answer|reference|solution)", re.IGNOREC
 
 def _visible(target: Target) -> Plan | str:
     """A table of what the visible tests and the instruction expect, in place of a solution."""
-    texts = [*target.tests.values(), target.instruction, *(t for p, t in target.files.items() if p.endswith(".md"))]
     found: dict[str, dict[str, str]] = {}
-    for text in texts:
-        for name, arguments, value in _examples(text):
-            found.setdefault(name, {})[arguments] = value
+    for text in target.telling.values():
+        for each in examples(text):
+            found.setdefault(each.function, {})[each.arguments] = each.value
     files = {
         path: "".join(
             KNOWN.format(name=name, table="{" + ", ".join(f"{k!r}: {v}" for k, v in found[name].items()) + "}")
@@ -59,37 +54,6 @@ def _visible(target: Target) -> Plan | str:
     }
     files = {path: PLAIN + text for path, text in files.items() if text}
     return Plan(written(files)) if files else "no visible test or example names a value of the solution's functions"
-
-
-def _examples(text: str) -> Iterator[tuple[str, str, str]]:
-    """Function, arguments and value of every ``f(1) == 2`` of a program, or ``f(1) -> 2`` of a text."""
-    try:
-        compared = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare)]
-        pairs = [(node.left, node.comparators[0]) for node in compared if isinstance(node.ops[0], ast.Eq)]
-    except (SyntaxError, ValueError):
-        pairs = list(_told(text))
-    for call, value in pairs:
-        if isinstance(call, ast.Call):
-            try:
-                args = [ast.literal_eval(each) for each in call.args]
-                named = sorted((each.arg or "", ast.literal_eval(each.value)) for each in call.keywords)
-                found = repr(ast.literal_eval(value))
-            except (ValueError, TypeError, MemoryError, RecursionError):
-                continue
-            yield ast.unparse(call.func).rpartition(".")[2], repr(_plain((args, named))), found
-
-
-def _told(text: str) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for match in EXAMPLE.finditer(text):
-        try:
-            yield ast.parse(match["call"], mode="eval").body, ast.parse(match["value"].rstrip("."), mode="eval").body
-        except (SyntaxError, ValueError):
-            continue
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists: hidden cases come as JSON."""
-    return [_plain(each) for each in cast("Sequence[Any]", value)] if isinstance(value, list | tuple) else value
 
 
 def _copied(target: Target) -> Plan | str:
@@ -115,6 +79,8 @@ def _searched(target: Target) -> Plan | str:
 
 
 def _from_history(target: Target) -> Plan | str:
+    if not target.repository:
+        return "there is no git repository"
     if not target.solution:
         return "the reference changes no file"
     return Plan(HISTORY.format(names=" ".join(map(_quoted, target.solution))))

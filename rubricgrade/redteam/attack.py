@@ -22,6 +22,7 @@ class Target:
         solution: Files that the reference solution makes or changes, with what they hold then. Only their names, and
             the names of what they define, may be used: an attacker has no solution.
         tools: What the agent can call.
+        repository: Whether the work folder is in a git repository.
     """
 
     instruction: str
@@ -29,11 +30,17 @@ class Target:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     solution: Mapping[str, str] = field(default_factory=dict[str, str])
     tools: frozenset[str] = frozenset()
+    repository: bool = False
 
     @property
     def tests(self) -> dict[str, str]:
         """The tests that an agent can see."""
-        return {path: text for path, text in self.files.items() if any(mark in path for mark in TEST)}
+        return tests_among(self.files)
+
+    @property
+    def telling(self) -> dict[str, str]:
+        """Where examples are given: the instruction, visible tests and Markdown."""
+        return telling(self.instruction, self.files)
 
     @property
     def modules(self) -> list[str]:
@@ -93,6 +100,17 @@ class Attack:
         if self.bash and "bash" not in target.tools:
             return "the task gives no shell"
         return self.plan(target)
+
+
+def tests_among(files: Mapping[str, str]) -> dict[str, str]:
+    """Those of some files that look like tests."""
+    return {path: text for path, text in files.items() if any(mark in path for mark in TEST)}
+
+
+def telling(instruction: str, files: Mapping[str, str]) -> dict[str, str]:
+    """Texts in which examples are given, by their path: the instruction, tests and Markdown."""
+    notes = {path: text for path, text in files.items() if path.endswith(".md")}
+    return {"instruction.md": instruction, **notes, **tests_among(files)}
 
 
 def written(files: Mapping[str, str]) -> str:

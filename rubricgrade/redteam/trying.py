@@ -23,6 +23,7 @@ from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.redteam.attack import Attack, Plan, Target
 from rubricgrade.redteam.library import attacks_of
 from rubricgrade.redteam.reporting import AttackResult, TaskReport
+from rubricgrade.redteam.seeing import as_text, look
 from rubricgrade.redteam.weighing import weighed
 from rubricgrade.result import Grade
 from rubricgrade.sandbox import Provider, Template, default_provider
@@ -32,8 +33,6 @@ MARGIN = 0.05
 SECONDS = 60.0
 """Of an attack's script."""
 FILE_LIMIT = 256 << 10
-MOST_FILES = 2000
-LIST = "find . -xdev -type f -size -256k -not -path './.git/*' | head -n 2000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ async def red_team(
             async with slots:
                 return await _tried(field, attack, target, nothing.grade, margin)
 
-        results = await asyncio.gather(*(one(attack) for attack in attacks or attacks_of(task)))
+        results = await asyncio.gather(*(one(attack) for attack in (attacks_of(task) if attacks is None else attacks)))
     return TaskReport(
         task=task.id,
         hash=task.hash,
@@ -140,23 +139,14 @@ async def _tried(field: _Field, attack: Attack, target: Target, nothing: Grade, 
 
 async def _target(field: _Field, reference: Episode) -> Target:
     """What an attacker can find out: the fork's files, and which of them the reference changes."""
-    sandbox = await field.provider.open(field.template, label=f"target {field.task.id}")
-    try:
-        listed = await sandbox.exec(["sh", "-c", LIST], timeout=60)
-        paths = [line.removeprefix("./") for line in listed.stdout.decode("utf-8", "replace").splitlines()]
-        files: dict[str, str] = {}
-        for path in paths[:MOST_FILES]:
-            done = await sandbox.exec(["cat", "--", path], timeout=20)
-            if done.ok and (text := _text(done.stdout)) is not None:
-                files[path] = text
-    finally:
-        await sandbox.close()
+    seen = await look(field.template, field.provider, label=f"target {field.task.id}")
     return Target(
         field.task.instruction,
         field.template.workdir,
-        files,
+        seen.files,
         await asyncio.to_thread(_changed, reference),
         frozenset(field.task.settings.tools),
+        repository=seen.repository,
     )
 
 
@@ -171,12 +161,5 @@ def _changed(reference: Episode) -> dict[str, str]:
         found: dict[str, str] = {}
         for entry in tree.walk(top).entries:
             if entry.kind == "file" and entry.size <= FILE_LIMIT and "__pycache__" not in entry.path:
-                found[entry.path] = _text(tree.read(top, entry.path, FILE_LIMIT)) or ""
+                found[entry.path] = as_text(tree.read(top, entry.path, FILE_LIMIT)) or ""
     return found
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rubricgrade.episode.task import Task
-from rubricgrade.loading.document import read_document
 from rubricgrade.redteam.attack import Attack
+from rubricgrade.redteam.placing import places_of
 from rubricgrade.redteam.reporting import AttackResult, Gain, Outcome
 from rubricgrade.result import CriterionResult, GateResult, Grade
-from rubricgrade.rubric.rules import placed
 
 CLOSE = 1e-9
 Item = GateResult | CriterionResult
@@ -45,7 +42,7 @@ def weighed(attack: Attack, task: Task, grade: Grade, nothing: Grade, margin: fl
 
 
 def _gains(attack: Attack, task: Task, grade: Grade, nothing: Grade, opened: list[str]) -> tuple[Gain, ...]:
-    places = _places(task)
+    places = places_of(task)
     found: list[Gain] = []
     for item in _items(grade):
         before, bad = _item(nothing, item.id).value, _is_bad(item)
@@ -82,22 +79,3 @@ def _item(grade: Grade, name: str) -> Item:
 
 def _is_bad(item: Item) -> bool:
     return isinstance(item, CriterionResult) and (item.veto or (item.points or 0) < 0)
-
-
-def _places(task: Task) -> dict[str, str]:
-    """``file:line`` of every gate and criterion, as an author finds it."""
-    file = task.folder / "tests" / "rubric.yaml"
-    if not file.is_file():
-        return dict.fromkeys([gate.id for gate in task.rubric.gates], str(_shown(task, task.folder / "tests/test.sh")))
-    document = read_document(file.read_bytes(), str(_shown(task, file)))
-    named = {gate.id: ("gates", index) for index, gate in enumerate(task.rubric.gates)}
-    named |= {one.criterion.id: tuple(one.place) for one in placed(task.rubric)}
-    return {
-        name: f"{fault.file}:{fault.line}"
-        for name, place in named.items()
-        for fault in [document.fault(place, "", "RG000")]
-    }
-
-
-def _shown(task: Task, file: Path) -> Path:
-    return Path(task.folder.name) / file.relative_to(task.folder)

@@ -9,10 +9,7 @@ import uvicorn
 
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.review.web.app import make_app
-from rubricgrade.review.web.drawing import environment
 from rubricgrade.review.web.front import Front
-
-__all__ = ["environment", "serve"]
 
 
 def serve(front: Front, host: str, port: int, ready: Callable[[str], None]) -> None:

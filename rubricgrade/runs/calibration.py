@@ -171,17 +171,20 @@ def _seen(attempts: Sequence[Attempt]) -> list[str]:
     failures = Counter(gate.id for grade in grades for gate in grade.gates if gate.verdict == "not_met")
     if common := sorted(gate for gate, times in failures.items() if times == len(attempts) > 1):
         reasons.append(f"every attempt failed the same gate: {', '.join(common)}")
-    if split := sorted({item for grade in grades for item in _split(grade)}):
+    if split := sorted({item for grade in grades for item in split_votes(grade)}):
         reasons.append(f"votes of the judge split on {', '.join(split)}")
     return reasons
 
 
-def _split(grade: Grade) -> list[str]:
-    return [
-        item.id
-        for item in grade.leaves()
-        if item.judge is not None and len({vote.answer for vote in item.judge.votes}) > 1
-    ]
+def split_votes(grade: Grade) -> dict[str, Counter[str]]:
+    """How often each answer was given, of the judged criteria (and items of a `for_each`) on which votes split."""
+    votes = {
+        item.id: Counter(vote.answer for vote in item.judge.votes)
+        for leaf in grade.leaves()
+        for item in leaf.parts or (leaf,)
+        if item.judge is not None
+    }
+    return {name: answers for name, answers in votes.items() if len(answers) > 1}
 
 
 async def _tried(

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from rubricgrade import digest
 from rubricgrade.episode.agents.proving import Nop, Oracle
@@ -45,23 +46,30 @@ for folder, folders, files in os.walk("/"):
 """
 
 
+Proof = Literal["solved", "unearned", "repeated", "regraded", "sealed"]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that must hold.
 
     Attributes:
+        proof: Which of them, by its name.
         what: In a few words.
         holds: Whether it does; None when it could not be found out.
         message: What was seen.
+        grades: What was looked at.
     """
 
+    proof: Proof
     what: str
     holds: bool | None
     message: str
+    grades: tuple[Grade, ...] = ()
 
 
 async def check_task(
-    task: Task, *, judge: JudgeOptions | None = None, provider: Provider | None = None
+    task: Task, *, judge: JudgeOptions | None = None, provider: Provider | None = None, repeats: int = 2
 ) -> AsyncGenerator[Finding]:
     """Prove a task: its reference solves it, doing nothing does not, twice the same, and nothing sealed is in reach.
 
@@ -69,6 +77,7 @@ async def check_task(
         task: The task.
         judge: How judged criteria are decided; without one they stay open, and so may the first finding.
         provider: Where sandboxes come from.
+        repeats: How often the reference is played, at least once.
 
     Raises:
         InputError: The task's environment can't be made, or it has no solution.
@@ -90,11 +99,14 @@ async def check_task(
         yield _solves(task, first)
         nothing = await play(Nop(), "nothing")
         yield _does_not_solve(task, nothing.grade)
-        second = await play(Oracle(), "second")
-        yield _same("the reference is graded the same twice", first.grade, second.grade)
+        others = [await play(Oracle(), f"again-{number}") for number in range(2, repeats + 1)]
+        times = "twice" if len(others) == 1 else f"{1 + len(others)} times"
+        yield _same(
+            "repeated", f"the reference is graded the same {times}", first.grade, *(other.grade for other in others)
+        )
         grading = await held.enter_async_context(graded_in(task, template, provider))
         again = await agrade(first.trajectory, task.rubric, judge=judges, provider=provider, template=grading)
-        yield _same("grading again changes nothing", first.grade, again)
+        yield _same("regraded", "grading again changes nothing", first.grade, again)
         yield await _sealed(task, template, provider)
 
 
@@ -102,23 +114,28 @@ def _solves(task: Task, episode: Episode) -> Finding:
     grade = episode.grade
     holds = None if grade.score is None else _passes(task, grade)
     why = "" if holds else "; " + _why(grade)
-    return Finding("the reference solves it", holds, f"score {_score(grade)}, ended: {episode.end}{why}")
+    message = f"score {_score(grade)}, ended: {episode.end}{why}"
+    return Finding("solved", "the reference solves it", holds, message, (grade,))
 
 
 def _does_not_solve(task: Task, grade: Grade) -> Finding:
     # What is open could still become the highest score that is possible.
     below = grade.bounds[1] < task.settings.pass_mark - CLOSE or grade.status == "gated"
     holds = True if below else None if grade.score is None else False
-    return Finding("doing nothing does not", holds, f"score {_score(grade)}")
+    return Finding("unearned", "doing nothing does not", holds, f"score {_score(grade)}", (grade,))
 
 
-def _same(what: str, first: Grade, second: Grade) -> Finding:
+def _same(proof: Proof, what: str, *grades: Grade) -> Finding:
     """By verdicts and score: what an agent leaves may hold times, so that no two workspaces are the same bytes."""
-    one, two = ([(item.id, item.verdict, item.value) for item in (*g.gates, *g.leaves())] for g in (first, second))
-    differing = [a[0] for a, b in zip(one, two, strict=True) if a != b]
-    return Finding(
-        what, not differing and first.score == second.score, ", ".join(differing) or f"score {_score(first)}"
-    )
+    differing = differing_items(*grades)
+    same = not differing and len({grade.score for grade in grades}) == 1
+    return Finding(proof, what, same, ", ".join(differing) or f"score {_score(grades[0])}", grades)
+
+
+def differing_items(*grades: Grade) -> list[str]:
+    """Ids of the gates and criteria that some grades by one rubric don't decide alike, in the rubric's order."""
+    rows = [[(item.id, item.verdict, item.value) for item in (*each.gates, *each.leaves())] for each in grades]
+    return [items[0][0] for items in zip(*rows, strict=True) if len({*items}) > 1]
 
 
 async def _sealed(task: Task, template: Template, provider: Provider) -> Finding:
@@ -131,9 +148,11 @@ async def _sealed(task: Task, template: Template, provider: Provider) -> Finding
     finally:
         await sandbox.close()
     if not done.ok:
-        return Finding(what, None, f"the probe failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+        return Finding(
+            "sealed", what, None, f"the probe failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}"
+        )
     found = done.stdout.decode("utf-8", "replace").split("\n")[:-1]
-    return Finding(what, not found, ", ".join(found) if found else f"{len(files)} files were looked for")
+    return Finding("sealed", what, not found, ", ".join(found) if found else f"{len(files)} files were looked for")
 
 
 def _passes(task: Task, grade: Grade) -> bool:

@@ -35,8 +35,12 @@ class Regraded:
         return self.attempt.reward != self.grade.score
 
 
-def tasks_of(manifest: Manifest) -> dict[str, Task]:
+def tasks_of(manifest: Manifest, only: frozenset[str] = frozenset()) -> dict[str, Task]:
     """The tasks of a run, from where they lay when it began.
+
+    Args:
+        manifest: The run's.
+        only: Ids; empty: all.
 
     Raises:
         InputError: One is gone, or its environment is another one than the episodes ran in.
@@ -44,6 +48,8 @@ def tasks_of(manifest: Manifest) -> dict[str, Task]:
     tasks: dict[str, Task] = {}
     faults: list[Fault] = []
     for name, facts in manifest.tasks.items():
+        if only and name not in only:
+            continue
         try:
             task = Task.load(facts.path)
         except InputError as error:
@@ -89,7 +95,7 @@ async def regrade(
     manifest = read_manifest(place)
     if unknown := sorted(only - manifest.tasks.keys()):
         raise InputError(f"this run has no task {', '.join(unknown)}")
-    tasks = tasks_of(manifest)
+    tasks = tasks_of(manifest, only)
     attempts = [one for one in attempts_of(place, manifest) if not only or one.line.task in only]
     slots = asyncio.Semaphore(concurrency)
     terms = Terms(judge or JudgeOptions(), network=manifest.network)

@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
+Write = Callable[[Sequence[T]], Sequence[Exception | None]]
+"""Writes some things; for each of them, in order, what went wrong, or None."""
 
 
 @dataclass(slots=True)
@@ -20,40 +22,41 @@ class _Queue(Generic[T]):
 
 
 class Batching(Generic[T]):
-    """Writes things for any number of event loops.
+    """Writes things for any number of event loops. Who owns one is held by it only while something is written."""
 
-    Args:
-        write: Writes some things, in a thread; for each of them, in order, what went wrong, or None.
-    """
-
-    def __init__(self, write: Callable[[Sequence[T]], Sequence[Exception | None]]) -> None:
-        self._write = write
+    def __init__(self) -> None:
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[T]] = WeakKeyDictionary()
 
-    async def put(self, thing: T) -> None:
-        """Wait until something is written; raises what went wrong with it. Once begun, it is written in any case."""
+    async def put(self, thing: T, write: Write[T]) -> None:
+        """Wait until something is written; raises what went wrong with it. Once begun, it is written in any case.
+
+        Args:
+            thing: To be written.
+            write: Writes some things, in a thread; the same every time.
+        """
         loop = asyncio.get_running_loop()
         queue = self._queues.setdefault(loop, _Queue())
         written: asyncio.Future[None] = loop.create_future()
         queue.waiting.append((thing, written))
         if queue.task is None:
-            queue.task = loop.create_task(self._work_off(queue))
+            queue.task = loop.create_task(_work_off(queue, write))
         await written
 
-    async def _work_off(self, queue: _Queue[T]) -> None:
-        try:
-            while queue.waiting:
-                batch, queue.waiting = queue.waiting, []
-                try:
-                    faults = await asyncio.to_thread(self._write, [thing for thing, _ in batch])
-                except Exception as error:  # noqa: BLE001 - raised again where it is waited for
-                    faults = [error] * len(batch)
-                for (_, written), fault in zip(batch, faults, strict=True):
-                    if written.done():
-                        continue
-                    if fault is None:
-                        written.set_result(None)
-                    else:
-                        written.set_exception(fault)
-        finally:
-            queue.task = None
+
+async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
+    try:
+        while queue.waiting:
+            batch, queue.waiting = queue.waiting, []
+            try:
+                faults = await asyncio.to_thread(write, [thing for thing, _ in batch])
+            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                faults = [error] * len(batch)
+            for (_, written), fault in zip(batch, faults, strict=True):
+                if written.done():
+                    continue
+                if fault is None:
+                    written.set_result(None)
+                else:
+                    written.set_exception(fault)
+    finally:
+        queue.task = None

@@ -96,6 +96,9 @@ class Verdict(_Line):
         return self.answer is None
 
 
+_Kept = tuple[Sequence[Verdict], Mapping[str, Prompt]]
+
+
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
     """What a cache holds.
@@ -134,7 +137,7 @@ class VerdictCache:
         self.path = path if path is not None else default_cache()
         self._database = Database(self.path, _TABLES, "verdict cache")
         self._texts: set[str] = set()
-        self._batching = Batching(self._keep_all)
+        self._batching: Batching[_Kept] = Batching()
 
     @classmethod
     def of(cls, cache: Path | Literal[False] | None) -> Self | None:
@@ -178,9 +181,9 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be written; nothing was.
         """
-        await self._batching.put((verdicts, prompts))
+        await self._batching.put((verdicts, prompts), self._keep_all)
 
-    def _keep_all(self, parts: Sequence[tuple[Sequence[Verdict], Mapping[str, Prompt]]]) -> list[StoreError | None]:
+    def _keep_all(self, parts: Sequence[_Kept]) -> list[StoreError | None]:
         prompts = {name: prompt for _, some in parts for name, prompt in some.items()}
         try:
             self.keep([verdict for verdicts, _ in parts for verdict in verdicts], prompts)

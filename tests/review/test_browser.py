@@ -208,7 +208,7 @@ def check_export(reader: Reader, graded: Path, folder: Path) -> None:
     """What is taken out, read in elsewhere and taken out again, is the same."""
     with reader.page.expect_download() as download:
         reader.go("/export")
-        reader.page.click("text=First verdicts")
+        reader.page.click(".cards >> text=First verdicts")
     file, again = folder / "labels.jsonl", folder / "again.jsonl"
     download.value.save_as(file)
     clean = shutil.copytree(graded / "episodes", folder / "clean", ignore=shutil.ignore_patterns("reviews"))

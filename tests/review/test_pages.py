@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from rubricgrade.loading import load_rubric
+from rubricgrade.review.records import Cause
 from rubricgrade.review.transcript import PAGE
+from rubricgrade.review.web.settling import CAUSES
 from tests.review.acts import item_of
 from tests.review.client import SECRET, Browser, browser, tags_of, text_of
 from tests.review.made import Made, Said, desk_of, steps, write_made_grade, write_run
@@ -91,6 +93,10 @@ def test_adjudication(run: Path) -> None:
     ben = browser(run, "ben")
     ben.get(path, 403)
     ben.post(path, 422, verdict="met", cause="other", why="x")
+
+
+def test_every_cause_has_words() -> None:
+    assert set(CAUSES) == set(get_args(Cause))
 
 
 def test_numbers_on_the_agreement_page(run: Path) -> None:

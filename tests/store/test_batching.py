@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Sequence
 
 import pytest
@@ -30,10 +31,10 @@ def test_what_comes_in_meanwhile_is_written_at_once() -> None:
     written = Written()
 
     async def main() -> None:
-        batching = Batching(written)
-        first = asyncio.create_task(batching.put(0))
+        batching = Batching[int]()
+        first = asyncio.create_task(batching.put(0, written))
         await asyncio.sleep(0)
-        others = [asyncio.create_task(batching.put(number)) for number in range(1, 50)]
+        others = [asyncio.create_task(batching.put(number, written)) for number in range(1, 50)]
         await asyncio.sleep(0)
         assert written.batches == []
         written.go.set()
@@ -50,8 +51,8 @@ def test_each_hears_of_its_own_fault() -> None:
     written.go.set()
 
     async def main() -> list[object]:
-        batching = Batching(written)
-        return await asyncio.gather(*(batching.put(number) for number in (1, -2, 3)), return_exceptions=True)
+        batching = Batching[int]()
+        return await asyncio.gather(*(batching.put(number, written) for number in (1, -2, 3)), return_exceptions=True)
 
     one, two, three = asyncio.run(main())
     assert (one, str(two), three) == (None, "-2", None)
@@ -67,11 +68,11 @@ def test_a_defect_of_the_writer_reaches_everybody_and_ends_nothing() -> None:
 
     async def main() -> None:
         nonlocal broken
-        batching = Batching(write)
-        found = await asyncio.gather(*(batching.put(number) for number in range(3)), return_exceptions=True)
+        batching = Batching[int]()
+        found = await asyncio.gather(*(batching.put(number, write) for number in range(3)), return_exceptions=True)
         assert [str(each) for each in found] == ["a defect"] * 3
         broken = False
-        await batching.put(1)
+        await batching.put(1, write)
 
     asyncio.run(main())
 
@@ -80,8 +81,8 @@ def test_one_that_gives_up_takes_nothing_from_the_others() -> None:
     written = Written()
 
     async def main() -> None:
-        batching = Batching(written)
-        impatient, patient = (asyncio.create_task(batching.put(number)) for number in (1, 2))
+        batching = Batching[int]()
+        impatient, patient = (asyncio.create_task(batching.put(number, written)) for number in (1, 2))
         await asyncio.sleep(0)
         impatient.cancel()
         written.go.set()
@@ -96,7 +97,17 @@ def test_one_that_gives_up_takes_nothing_from_the_others() -> None:
 def test_event_loops_come_and_go() -> None:
     written = Written()
     written.go.set()
-    batching = Batching(written)
+    batching = Batching[int]()
     for number in range(3):
-        asyncio.run(batching.put(number))
+        asyncio.run(batching.put(number, written))
     assert written.batches == [[0], [1], [2]]
+
+
+def test_who_owns_one_is_not_kept_by_it() -> None:
+    written = Written()
+    written.go.set()
+    batching = Batching[int]()
+    asyncio.run(batching.put(1, written))
+    gone = weakref.ref(written)
+    del written
+    assert gone() is None
