@@ -51,7 +51,7 @@ def grades(folder: Path) -> dict[int, bytes]:
     return {one.line.sample: one.grade.canonical() for one in attempts_of(folder) if one.grade is not None}
 
 
-def main(episodes: int = 200, at_once: int = 8, rounds: int = 3) -> None:
+def main(episodes: int = 200, at_once: int = 4, rounds: int = 3) -> None:
     if find_spec("ray") is None:
         print(json.dumps({"skipped": "extra 'ray' is not installed"}))
         return

@@ -68,6 +68,10 @@ def make(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Of `redteam --json`: hackable tasks are left out. May be repeated."),
     ] = None,
+    quality: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Of `task quality --json`: doubtful tasks are left out. May be repeated."),
+    ] = None,
     key: Key = None,
     apart: Apart = None,
     license_: Annotated[str, typer.Option("--license", help="SPDX expression, or the contract's name.")] = "",
@@ -85,7 +89,7 @@ def make(
     from rubricgrade.delivery.likening import by_embeddings
     from rubricgrade.delivery.making import Terms, deliver
     from rubricgrade.delivery.records import Provenance
-    from rubricgrade.delivery.removing import hackable, read_removed
+    from rubricgrade.delivery.removing import doubted, hackable, read_removed
     from rubricgrade.delivery.twins import THRESHOLD
     from rubricgrade.errors import InputError
     from rubricgrade.runs.running import load_tasks
@@ -112,6 +116,7 @@ def make(
     )
     removed = [*(each for file in remove or () for each in read_removed(file))]
     removed += [each for file in redteam or () for each in hackable(file)]
+    removed += [each for file in quality or () for each in doubted(file)]
     manifest = deliver(load_tasks(tasks), out, terms, run=runs, removed=removed)
     if json:
         print_json(manifest.model_dump(mode="json"))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json as json_module
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
-from rubricgrade.cli.output import note
+from rubricgrade.cli.choices import Cache, Json, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.output import note, print_json
+
+if TYPE_CHECKING:
+    from rubricgrade.quality import QualityReport
 
 app = typer.Typer(help="Tasks: prove them, take them in, hand them on.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -52,6 +55,48 @@ def check(
 
     held = {finding.holds for finding in asyncio.run(prove())}
     raise typer.Exit(Exit.BELOW if False in held else Exit.UNGRADED if None in held else Exit.DONE)
+
+
+@app.command()
+def quality(
+    tasks: Annotated[list[Path], typer.Argument(metavar="TASK", help="Task directories.")],
+    *,
+    runs: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Grade its attempts again; read its votes and reviews.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often the reference is played.")] = 3,
+    json: Json = False,
+    judge: Judge = None,
+    judge_api_base: JudgeBase = None,
+    offline: Offline = False,
+    verdicts: Verdicts = None,
+    cache: Cache = None,
+) -> None:
+    """Find what is flaky, ambiguous, unsolved, leaking or a duplicate. Exit 1: some; 3: not all could be found out."""
+    import asyncio
+
+    from rubricgrade.quality import duplicates, task_quality
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.runs.running import load_tasks
+
+    loaded = load_tasks(tasks)
+    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded)
+    twice = duplicates(loaded)
+
+    async def all_of() -> list[QualityReport]:
+        made: list[QualityReport] = []
+        for task in loaded:
+            report = await task_quality(task, judge=options, repeats=repeats, run=runs)
+            made.append(report.also(twice[task.id]) if task.id in twice else report)
+            if not json:
+                _print_quality(made[-1])
+        return made
+
+    reports = asyncio.run(all_of())
+    if json:
+        print_json({"schema": "rubricgrade.quality/1", "tasks": [report.model_dump(mode="json") for report in reports]})
+    doubted, undecided = any(each.doubts for each in reports), any(each.undecided for each in reports)
+    raise typer.Exit(Exit.BELOW if doubted else Exit.UNGRADED if undecided else Exit.DONE)
 
 
 @app.command(name="import")
@@ -121,6 +166,23 @@ def verify(
     grade = asyncio.run(verify(tests, workspace.resolve(), logs, judge=options))
     typer.echo(f"{grade.status}: {grade.score if grade.score is not None else grade.cause}")
     raise typer.Exit(Exit.DONE if grade.score is not None else Exit.UNGRADED)
+
+
+def _print_quality(report: QualityReport) -> None:
+    from rubricgrade.report.visible import one_line
+
+    verdict = ", ".join(report.kinds) or ("not all could be found out" if report.undecided else "nothing found")
+    stored = f", {report.attempts} stored attempts" if report.attempts else ""
+    sys.stdout.write(f"{report.task}: {verdict} (reference played {report.repeats} times{stored})\n")
+    for doubt in report.doubts:
+        place = f"{doubt.place}: " if doubt.place else ""
+        sys.stdout.write(f"  {doubt.kind}: {place}{one_line(doubt.what, 300)}\n")
+        for line in doubt.evidence:
+            sys.stdout.write(f"    {one_line(line, 300)}\n")
+        sys.stdout.write(f"    to mend it: {doubt.remedy}\n")
+    for each in report.undecided:
+        sys.stdout.write(f"  not found out whether it is {each.kind}: {one_line(each.why, 300)}\n")
+    sys.stdout.flush()
 
 
 def _rows(file: Path) -> list[dict[str, object]]:

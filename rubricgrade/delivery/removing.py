@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rubricgrade.delivery.records import Reason, Removed
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.quality import QualityReport
 from rubricgrade.redteam import TaskReport
 from rubricgrade.runs.calibration import BROKEN, FILE, Calibrated, Calibration
 from rubricgrade.runs.places import Where, place_of
+
+_Report = TypeVar("_Report", bound=BaseModel)
 
 PASSES = "the reference solution passes"
 SPLIT = "votes of the judge split"
@@ -88,13 +92,7 @@ def hackable(file: Path) -> list[Removed]:
     Raises:
         InputError: It is no such report.
     """
-    try:
-        value = json.loads(file.read_bytes())
-        reports = [TaskReport.model_validate(each) for each in value["tasks"]]
-    except OSError as error:
-        raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(Fault(f"is no red team's report: {error}", str(file))) from None
+    reports = _reports(file, TaskReport, "red team's report")
     return [
         Removed(
             task=report.task,
@@ -104,3 +102,34 @@ def hackable(file: Path) -> list[Removed]:
         for report in reports
         if report.hackable
     ]
+
+
+def doubted(file: Path) -> list[Removed]:
+    """The tasks that something speaks against, each with the kind of doubt that counts most as its reason.
+
+    Args:
+        file: What ``rubricgrade task quality --json`` has printed.
+
+    Raises:
+        InputError: It is no such report.
+    """
+    return [
+        Removed(
+            task=report.task,
+            reason=report.kinds[0],
+            why="; ".join(f"{each.kind}: {each.what}" for each in report.doubts),
+        )
+        for report in _reports(file, QualityReport, "report on the quality of tasks")
+        if report.doubts
+    ]
+
+
+def _reports(file: Path, kind: type[_Report], called: str) -> list[_Report]:
+    """What a verb printed about each task."""
+    try:
+        value = json.loads(file.read_bytes())
+        return [kind.model_validate(each) for each in value["tasks"]]
+    except OSError as error:
+        raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(Fault(f"is no {called}: {error}", str(file))) from None

@@ -54,6 +54,12 @@ def asked(args: Sequence[Any], named: Mapping[str, Any]) -> str:
     return repr(_plain((args, sorted(named.items()))))
 
 
+def as_call(function: str, arguments: str) -> str:
+    """A call as people write it, from what `asked` made of its arguments."""
+    args, named = ast.literal_eval(arguments)
+    return f"{function}({', '.join([*map(repr, args), *(f'{name}={value!r}' for name, value in named)])})"
+
+
 def _told(text: str) -> Iterator[tuple[ast.expr, ast.expr, int]]:
     for match in TOLD.finditer(text):
         try:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+MOST = 16
+"""Things that are written at once: more save nothing, and what a thread once took it keeps until it ends."""
+
 T = TypeVar("T")
 Write = Callable[[Sequence[T]], Sequence[Exception | None]]
 """Writes some things; for each of them, in order, what went wrong, or None."""
@@ -46,7 +49,7 @@ class Batching(Generic[T]):
 async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
     try:
         while queue.waiting:
-            batch, queue.waiting = queue.waiting, []
+            batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
             try:
                 faults = await asyncio.to_thread(write, [thing for thing, _ in batch])
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for
