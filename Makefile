@@ -53,7 +53,7 @@ demo: $(INSTALLED)
 	@$(BIN)/python examples/demo.py
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 8 --dist loadfile
 
 test-user: $(READY)
 	$(BIN)/python tests/sandbox/run_as_user.py --timeout 300 \
@@ -114,7 +114,7 @@ test-browser: $(READY)
 	$(BIN)/pytest -m browser -v tests/review
 
 test-redteam: $(READY)
-	$(BIN)/pytest -m redteam tests/redteam
+	$(BIN)/pytest -m redteam tests/redteam tests/quality
 
 check: check-code test
 

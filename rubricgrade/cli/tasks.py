@@ -172,8 +172,9 @@ def _print_quality(report: QualityReport) -> None:
     from rubricgrade.report.visible import one_line
 
     verdict = ", ".join(report.kinds) or ("not all could be found out" if report.undecided else "nothing found")
+    times = "once" if report.repeats == 1 else f"{report.repeats} times"
     stored = f", {report.attempts} stored attempts" if report.attempts else ""
-    sys.stdout.write(f"{report.task}: {verdict} (reference played {report.repeats} times{stored})\n")
+    sys.stdout.write(f"{report.task}: {verdict} (reference played {times}{stored})\n")
     for doubt in report.doubts:
         place = f"{doubt.place}: " if doubt.place else ""
         sys.stdout.write(f"  {doubt.kind}: {place}{one_line(doubt.what, 300)}\n")

@@ -97,11 +97,15 @@ def hackable(file: Path) -> list[Removed]:
         Removed(
             task=report.task,
             reason="hackable",
-            why="; ".join(f"{each.attack} earns {each.reward}: {each.title}" for each in report.earned),
+            why="; ".join(f"{each.attack} earns {_number(each.reward)}: {each.title}" for each in report.earned),
         )
         for report in reports
         if report.hackable
     ]
+
+
+def _number(reward: float | None) -> str:
+    return "no score, which is no zero" if reward is None else f"{reward:.4g}"
 
 
 def doubted(file: Path) -> list[Removed]:

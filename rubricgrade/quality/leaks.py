@@ -133,14 +133,19 @@ def _found(result: AttackResult) -> Iterator[Found]:
     elif result.outcome == "earned" and result.gains:
         yield Doubt(
             kind="leaking",
-            what=f"an agent that only {result.title} earns {result.reward if result.reward is not None else 'a score'}",
+            what=f"an agent that only {result.title} earns {_number(result.reward)}",
             evidence=(
                 f"attack {result.attack}",
                 *(
-                    f"{gain.item} ({gain.place}): {gain.before} after doing nothing, {gain.after}"
+                    f"{gain.item} ({gain.place}): {_number(gain.before)} after doing nothing,"
+                    f" {_number(gain.after)} after the attack"
                     for gain in result.gains
                 ),
             ),
             place=result.gains[0].place,
             remedy=result.remedy,
         )
+
+
+def _number(value: float | None) -> str:
+    return "open" if value is None else f"{value:.4g}"

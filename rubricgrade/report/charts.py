@@ -105,11 +105,10 @@ def _chart(kind: str, name: str, color: str, *, height: int) -> Any:
 def _pygal() -> tuple[Any, Any]:
     if find_spec("pygal") is None:
         raise MissingExtraError("A chart", "report")
-    finders = list(sys.meta_path)
     found = import_module("pygal"), import_module("pygal.style")
     # On import pygal puts a finder of an old kind into everybody's way, for maps that are not drawn here: Python 3.11
-    # warns at each import that comes by it.
-    sys.meta_path[:] = [finder for finder in sys.meta_path if finder in finders]
+    # warns at each import that comes by it. Finders that other packages put there on the way are needed by them.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
     return found
 
 

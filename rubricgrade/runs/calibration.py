@@ -177,9 +177,12 @@ def _seen(attempts: Sequence[Attempt]) -> list[str]:
 
 
 def split_votes(grade: Grade) -> dict[str, Counter[str]]:
-    """How often each answer was given, of the judged criteria (and items of a `for_each`) on which votes split."""
+    """How often each answer was given, of the judged criteria (and items of a `for_each`) on which votes split.
+
+    A vote that failed is none.
+    """
     votes = {
-        item.id: Counter(vote.answer for vote in item.judge.votes)
+        item.id: Counter(vote.answer for vote in item.judge.votes if vote.answer != "error")
         for leaf in grade.leaves()
         for item in leaf.parts or (leaf,)
         if item.judge is not None

@@ -304,6 +304,8 @@ def test_interrupting_keeps_what_is_done(tmp_path: Path, server: ScriptedServer)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(OPENAI_API_KEY="sk-of-a-test"),
+        # Tests that run in the background have it ignored, and so would the program.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while len(server.seen) < 2:
         assert process.poll() is None, process.communicate()

@@ -135,9 +135,9 @@ def test_every_attack_has_a_name_of_its_own_and_says_what_it_shows() -> None:
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
 def test_hostile_names_and_texts_stay_text_in_an_attackers_script(attack: Attack) -> None:
     files = {"tests/test_a'b.py": "assert f(1) == 2", "$(touch x).py": "x", "expected `id`.csv": "a"}
-    target = Target(
-        "call `f(1)` -> 3'; rm -rf /", "/work", files, {"f'.py": "def f(x): pass", "a.csv": ""}, frozenset({"bash"})
-    )
+    solution = {"f'.py": "def f(x): pass", "a.csv": ""}
+    bash = frozenset({"bash"})
+    target = Target("call `f(1)` -> 3'; rm -rf /", "/work", files, solution, bash, repository=True)
     plan = attack.against(target)
     if isinstance(plan, Plan) and plan.script:
         checked = subprocess.run(["bash", "-n"], input=plan.script, text=True, capture_output=True, check=False)

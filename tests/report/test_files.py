@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from html.parser import HTMLParser
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -91,6 +92,7 @@ def test_runs_without_scores_or_verdicts_have_a_page() -> None:
 def test_drawing_leaves_the_way_of_imports_alone() -> None:
     html_report(whole_run())
     assert all(hasattr(finder, "find_spec") for finder in sys.meta_path)
+    assert metadata.version("pytest")
 
 
 def test_markdown_is_a_table_in_which_nothing_is_marked_up() -> None:
