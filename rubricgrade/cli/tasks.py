@@ -89,7 +89,7 @@ def quality(
             report = await task_quality(task, judge=options, repeats=repeats, run=runs)
             made.append(report.also(twice[task.id]) if task.id in twice else report)
             if not json:
-                _print_quality(made[-1])
+                _print_quality(made[-1], runs)
         return made
 
     reports = asyncio.run(all_of())
@@ -168,12 +168,12 @@ def verify(
     raise typer.Exit(Exit.DONE if grade.score is not None else Exit.UNGRADED)
 
 
-def _print_quality(report: QualityReport) -> None:
+def _print_quality(report: QualityReport, run: str | None) -> None:
     from rubricgrade.report.visible import one_line
 
     verdict = ", ".join(report.kinds) or ("not all could be found out" if report.undecided else "nothing found")
     times = "once" if report.repeats == 1 else f"{report.repeats} times"
-    stored = f", {report.attempts} stored attempts" if report.attempts else ""
+    stored = f", {report.attempts} stored attempts" if run is not None else ""
     sys.stdout.write(f"{report.task}: {verdict} (reference played {times}{stored})\n")
     for doubt in report.doubts:
         place = f"{doubt.place}: " if doubt.place else ""

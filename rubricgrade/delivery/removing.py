@@ -92,7 +92,7 @@ def hackable(file: Path) -> list[Removed]:
     Raises:
         InputError: It is no such report.
     """
-    reports = _reports(file, TaskReport, "red team's report")
+    reports = _reports(file, TaskReport, "rubricgrade redteam")
     return [
         Removed(
             task=report.task,
@@ -123,12 +123,12 @@ def doubted(file: Path) -> list[Removed]:
             reason=report.kinds[0],
             why="; ".join(f"{each.kind}: {each.what}" for each in report.doubts),
         )
-        for report in _reports(file, QualityReport, "report on the quality of tasks")
+        for report in _reports(file, QualityReport, "rubricgrade task quality")
         if report.doubts
     ]
 
 
-def _reports(file: Path, kind: type[_Report], called: str) -> list[_Report]:
+def _reports(file: Path, kind: type[_Report], verb: str) -> list[_Report]:
     """What a verb printed about each task."""
     try:
         value = json.loads(file.read_bytes())
@@ -136,4 +136,8 @@ def _reports(file: Path, kind: type[_Report], called: str) -> list[_Report]:
     except OSError as error:
         raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(Fault(f"is no {called}: {error}", str(file))) from None
+        told = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise InputError(Fault(f"is not what `{verb} --json` prints: {told}", str(file))) from None

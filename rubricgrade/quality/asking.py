@@ -98,10 +98,12 @@ def _made_of(finding: Finding, task: Task, places: Mapping[str, str]) -> Iterato
         case "solved":
             wrong = lost(task, finding.grades[0])
             place = next((places[name] for name in wrong if name in places), "")
-            yield from _unless_it_holds(finding, "unsolved", "mend the solution, or what it fails", place)
+            what, remedy = "the reference does not solve it", "mend the solution, or what it fails"
+            yield from _unless_it_holds(finding, "unsolved", what, remedy, place)
             yield from against_the_reference(task, finding.grades[0], places)
         case "unearned":
-            yield from _unless_it_holds(finding, "broken", "let a gate or criterion fail on the untouched files")
+            what, remedy = "doing nothing solves it", "let a gate or a criterion fail on the untouched files"
+            yield from _unless_it_holds(finding, "broken", what, remedy)
         case "repeated":
             names = [f"reference {number}" for number in range(1, len(finding.grades) + 1)]
             yield from divided_votes(zip(names, finding.grades, strict=True), places)
@@ -112,14 +114,14 @@ def _made_of(finding: Finding, task: Task, places: Mapping[str, str]) -> Iterato
             what = "the same trajectory is graded again"
             yield from differences(names, finding.grades, places, what=what, remedy=REGRADED)
         case "sealed":
-            yield from _unless_it_holds(finding, "leaking", "take these files out of environment/")
+            what, remedy = "sealed files lie where the agent can read them", "take them out of environment/"
+            yield from _unless_it_holds(finding, "leaking", what, remedy)
 
 
-def _unless_it_holds(finding: Finding, kind: Kind, remedy: str, place: str = "") -> Iterator[Found]:
+def _unless_it_holds(finding: Finding, kind: Kind, what: str, remedy: str, place: str = "") -> Iterator[Found]:
     if finding.holds is None:
         yield Undecided(kind=kind, why=f"{finding.what}: {finding.message}")
     elif not finding.holds:
-        what = f"does not hold: {finding.what}"
         yield Doubt(kind=kind, what=what, evidence=(finding.message,), place=place, remedy=remedy)
 
 

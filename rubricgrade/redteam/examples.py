@@ -31,22 +31,18 @@ class Example:
 def examples(text: str) -> Iterator[Example]:
     """Every ``f(1) == 2`` of a Python program; of any other text, every ``f(1) -> 2`` and the like."""
     try:
-        pairs = [
-            (node.left, node.comparators[0], node.lineno)
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)
-        ]
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pairs = list(_told(text))
-    for call, value, line in pairs:
-        if isinstance(call, ast.Call):
-            try:
-                args = [ast.literal_eval(each) for each in call.args]
-                named = {each.arg or "": ast.literal_eval(each.value) for each in call.keywords}
-                found = repr(ast.literal_eval(value))
-            except (ValueError, TypeError, MemoryError, RecursionError):
-                continue
-            yield Example(ast.unparse(call.func).rpartition(".")[2], asked(args, named), found, line)
+        yield from _told(text)
+    else:
+        yield from compared(tree)
+
+
+def compared(tree: ast.AST) -> Iterator[Example]:
+    """Every ``f(1) == 2`` of a part of a program, with its line there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            yield from _example(node.left, node.comparators[0], node.lineno)
 
 
 def asked(args: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -60,14 +56,27 @@ def as_call(function: str, arguments: str) -> str:
     return f"{function}({', '.join([*map(repr, args), *(f'{name}={value!r}' for name, value in named)])})"
 
 
-def _told(text: str) -> Iterator[tuple[ast.expr, ast.expr, int]]:
+def _told(text: str) -> Iterator[Example]:
     for match in TOLD.finditer(text):
         try:
             call = ast.parse(match["call"], mode="eval").body
             value = ast.parse(match["value"].rstrip("."), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        yield call, value, text.count("\n", 0, match.start()) + 1
+        yield from _example(call, value, text.count("\n", 0, match.start()) + 1)
+
+
+def _example(call: ast.expr, value: ast.expr, line: int) -> Iterator[Example]:
+    """The example, if all of it is literal."""
+    if not isinstance(call, ast.Call):
+        return
+    try:
+        args = [ast.literal_eval(each) for each in call.args]
+        named = {each.arg or "": ast.literal_eval(each.value) for each in call.keywords}
+        found = repr(ast.literal_eval(value))
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return
+    yield Example(ast.unparse(call.func).rpartition(".")[2], asked(args, named), found, line)
 
 
 def _plain(value: Any) -> Any:

@@ -305,7 +305,7 @@ def test_interrupting_keeps_what_is_done(tmp_path: Path, server: ScriptedServer)
         stderr=subprocess.PIPE,
         env=environment(OPENAI_API_KEY="sk-of-a-test"),
         # Tests that run in the background have it ignored, and so would the program.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread of ours runs here
     )
     while len(server.seen) < 2:
         assert process.poll() is None, process.communicate()

@@ -24,9 +24,10 @@ from rubricgrade.errors import InputError
 from rubricgrade.grading.judges import Judges
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.quality import Doubt, QualityReport, Undecided, duplicates, task_quality
-from rubricgrade.quality.leaks import found_by_searching, given_away
+from rubricgrade.quality.leaks import found_by_searching, given_away, hidden_inputs
 from rubricgrade.quality.opinions import divided_reviewers
 from rubricgrade.quality.repeats import differences
+from rubricgrade.redteam.examples import as_call
 from rubricgrade.review.items import items_of
 from rubricgrade.review.records import Adjudicated, Decided, Record, Unclear, add_records, new_id
 from rubricgrade.runs.running import Plan, run
@@ -264,6 +265,20 @@ def test_visible_tests_that_give_the_answer_away_are_leaking(planted: Path, tmp_
     assert asyncio.run(found(fewer)) == []
 
 
+def test_only_tests_that_the_work_is_to_make_pass_hold_secrets(tmp_path: Path) -> None:
+    suite = (
+        "from shop import total\n\n\ndef test_old():\n    assert total([1]) == 1\n\n\n"
+        "def test_new():\n    assert total((2, 3), tax=True) == 6\n    assert total(other()) == 1\n"
+    )
+    tests = {"fail_to_pass": ["test_shop.py::test_new"], "pass_to_pass": ["test_shop.py::test_old"]}
+    check = {"pytest": {"files": ["sealed/test_shop.py"], **tests}}
+    rubric = {"id": "r", "criteria": [{"id": "c", "description": "works", "points": 1, "check": check}]}
+    task = Task.load(write_task(tmp_path / "t", {"tests/sealed/test_shop.py": suite}, rubric=rubric))
+    (hidden,) = hidden_inputs(task, task.rubric.tops[0])
+    assert as_call(hidden.function, hidden.arguments) == "total([2, 3], tax=True)"
+    assert hidden.where == "sealed/test_shop.py:9"
+
+
 def test_a_fix_in_the_history_is_leaking(planted: Path) -> None:
     async def found() -> list[Doubt | Undecided]:
         task = Task.load(planted / "fix-in-history")
@@ -305,7 +320,7 @@ def test_from_the_command_line_to_a_delivery(tmp_path: Path) -> None:
 
 def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"tasks": [{"task": "one"}]}')
-    with pytest.raises(InputError, match="is no report on the quality of tasks"):
+    with pytest.raises(InputError, match="is not what `rubricgrade task quality --json` prints: "):
         doubted(tmp_path / "x.json")
 
 
