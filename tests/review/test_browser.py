@@ -248,9 +248,11 @@ def test_without_script(chromium: Any, graded: Path) -> None:
         reader = Reader(chromium, address, java_script_enabled=False)
         reader.go("/review")
         reader.page.click("label.answer >> nth=1")
-        reader.page.click("button.primary")
+        with reader.page.expect_navigation():
+            reader.page.click("button.primary")
         assert "before you saw the judge's" in reader.page.content()
-        reader.page.click("text=Next")
+        with reader.page.expect_navigation():
+            reader.page.click("text=Next")
         assert "/review/" in reader.page.url
         reader.context.close()
 
