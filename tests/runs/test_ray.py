@@ -239,8 +239,9 @@ def test_with_the_last_node_a_grade_is_open_and_no_number(tmp_path: Path) -> Non
         executor = RayExecutor(cluster.address)
         grades = asyncio.run(agrade_all(found, rubric, executor=executor, concurrency=1, on_grade=lose))
     assert grades[done[0]].score == 1
-    lost = [grade for index, grade in enumerate(grades) if index != done[0]]
-    assert len(lost) == 3
+    # One more may have been done before the node was gone.
+    lost = [grade for grade in grades if grade.score != 1]
+    assert len(lost) >= 2
     for grade in lost:
         assert (grade.status, grade.score, grade.cause, grade.bounds) == ("ungraded", None, "sandbox_lost", (0, 1))
         assert "no node of the cluster can work" in grade.gates[0].message
