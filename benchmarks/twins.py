@@ -56,7 +56,8 @@ def _program(draw: random.Random, words: list[str]) -> str:
     shapes = (
         "{a} = {b}({c}, {n})", "if {a} > {n}:\n        {b} = {c}[{n}]", "for {a} in {b}({c}):\n        {a}.{b}({n})",
         "{a}, {b} = {c}.split({n})", "return {a} + {b} * {n}", "while {a}:\n        {a} -= {n}",
-        "assert {a}({b}) == {n}", "{a} = [{b} for {b} in {c} if {b} != {n}]", "{a} = {{'{b}': {n}, '{c}': {n}}}", "raise {a}({b} % {n})",
+        "assert {a}({b}) == {n}", "{a} = [{b} for {b} in {c} if {b} != {n}]", "{a} = {{'{b}': {n}, '{c}': {n}}}",
+        "raise {a}({b} % {n})",
     )  # fmt: skip
     for _ in range(draw.randint(8, 25)):
         a, b, c = draw.choices(words, k=3)

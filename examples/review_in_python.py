@@ -1,6 +1,6 @@
 """Review without a browser: give verdicts, see what they make of a score, and how far judge and people agree.
 
-    python examples/review_in_python.py
+python examples/review_in_python.py
 """
 
 import shutil

@@ -192,6 +192,9 @@ class Warning(Value):  # noqa: A001 - the field's word for it; never used as the
     message: CleanText
     code: CleanText = ""
 
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
 
 class Template(Value):
     """The sandbox template that the episode ran in."""

@@ -159,11 +159,27 @@ def test_one_fault_in_a_criterion(code: str, words: str, criterion: str) -> None
         (HEAD + ONE.replace("judge: {}", "judge: {prompt: '{{ critrion }}'}"), 3, "RG015", "did you mean 'criterion'"),
         (HEAD + ONE.replace("judge: {}", "judge: {prompt: '{{ vars.x }}'}"), 3, "RG015", "unknown variable 'x'"),
         (HEAD + ONE.replace("judge: {}", "judge: {prompt: '{{ item.__class__ }}'}"), 3, "RG015", "'__class__'"),
+        (HEAD + ONE.replace("judge: {}", "judge: {prompt: '{{ item * 9 }}'}"), 3, "RG015", "arithmetic is not allowed"),
+        ("id: r\njudge: {prompt: '{{ range(9) }}'}\ncriteria:\n" + ONE, 2, "RG015", "a call is not allowed"),
     ],
 )
 def test_one_fault_in_a_rubric(text: str, line: int, code: str, words: str) -> None:
     found = [fault for fault in faults(text) if words in fault.message]
     assert [(fault.line, fault.code, fault.file) for fault in found] == [(line, code, "r.yaml")]
+
+
+def test_the_prompts_of_a_rubric_are_bounded_together() -> None:
+    def prompted(prompts: list[str]) -> str:
+        return HEAD + "".join(
+            f"  - {{id: c{n}, points: 1, description: d, judge: {{prompt: {prompt}}}}}\n"
+            for n, prompt in enumerate(prompts)
+        )
+
+    good = prompted([f"{n:02}{'x' * 19_998}" for n in range(20)] + ["00" + "x" * 19_998])
+    assert len(parse_rubric(good).tops) == 21
+    (fault,) = faults(prompted([f"{n:02}{'x' * 19_998}" for n in range(21)] + ["one more"]))
+    assert (fault.line, fault.code) == (23, "RG015")
+    assert "more than 400,000 characters together" in fault.message
 
 
 def test_all_faults_come_at_once_in_the_order_of_the_text() -> None:
@@ -247,6 +263,28 @@ def test_load_rubric_takes_a_file_a_folder_or_a_name(tmp_path: Path) -> None:
             load_rubric(missing)
     with pytest.raises(RubricError, match="can't be read"):
         load_rubric("x" * 5000)
+
+
+def test_a_rubric_is_no_link_out_of_its_folder(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("the password: is 12345\n")
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "rubric.yaml").symlink_to(secret)
+    for path in (folder, folder / "rubric.yaml"):
+        with pytest.raises(RubricError, match="a link that leads out") as caught:
+            load_rubric(path)
+        assert "12345" not in str(caught.value)
+    (folder / "rubric.yaml").unlink()
+    (folder / "real.yaml").write_text(HEAD + ONE)
+    (folder / "rubric.yaml").symlink_to("real.yaml")
+    assert load_rubric(folder).id == "r"
+
+
+def test_what_is_no_rubric_at_all_is_not_shown() -> None:
+    with pytest.raises(RubricError, match="the rubric must be a map of keys, not plain text") as caught:
+        parse_rubric("root:x:0:0:root\n")
+    assert "root:" not in str(caught.value)
 
 
 def test_variables_are_overridden_by_a_map_or_a_file(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def refused(folder: Path, words: str, line: int = 5) -> None:
 
 
 def test_named_files_and_their_folders_are_kept(tmp_path: Path) -> None:
-    files = {"checks/a.py": CHECK, "checks/lib/b.py": "x = 1", "sealed/.hidden": "h", "data/t.csv": "k\n1\n"}
+    files = {"checks/a.py": CHECK, "checks/lib/b.py": "x = 1", "sealed/.hidden": "h", "data/t.csv": "k,v\n1,2\n"}
     junk = {
         "checks/__pycache__/a.pyc": b"\0",
         "checks/c.pyc": b"\0",
@@ -150,7 +150,7 @@ def test_a_function_for_items_must_be_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cases", "words"),
     [
-        ([], "no list of cases"),
+        ([], 'no list of cases; its form is [{"args"'),
         ({"args": []}, "no list of cases"),
         ([1], "case 1: is no map"),
         ([{"args": [1]}], "exactly one of 'expected' and 'raises'"),
@@ -171,7 +171,7 @@ def test_cases_of_a_function(tmp_path: Path, cases: object, words: str) -> None:
 @pytest.mark.parametrize(
     ("cases", "words"),
     [
-        ([{"args": ["a"]}], "expects nothing"),
+        ([{"args": ["a"]}], "expects nothing: give 'stdout', 'lines' or 'exit_code', as in [{\"args\""),
         ([{"args": [1], "stdout": ""}], "'args' must be a list of texts"),
         ([{"stdout": "a", "lines": ["a"]}], "both"),
         ([{"lines": "a"}], "'lines' must be a list of texts"),
@@ -196,6 +196,14 @@ def test_cases_in_yaml_are_read_like_the_rubric_and_name_their_line(tmp_path: Pa
     assert [(fault.line, fault.code) for fault in faults(tmp_path)] == [(1, "RG003")]
 
 
+def test_a_key_that_stands_twice_in_json_cases_has_a_place(tmp_path: Path) -> None:
+    check = "{cases: {file: sealed/c.json, function: 'calc.py:f'}}"
+    text = '[\n  {"args": [{"a": 1}, {"a": "\\"a\\": {"}], "expected": 1},\n  {"expected": 1, "expected": 2}\n]'
+    (fault,) = faults(write(tmp_path, check, {"sealed/c.json": text}))
+    assert (fault.line, fault.column) == (3, 19)
+    assert fault.message == "key 'expected' stands twice in one object"
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -211,6 +219,11 @@ def test_cases_in_yaml_are_read_like_the_rubric_and_name_their_line(tmp_path: Pa
 def test_a_table_must_hold_its_columns(tmp_path: Path, table: str | bytes, words: str) -> None:
     check = "{table: {path: out.csv, expected: sealed/t.csv, key: [k], columns: [v]}}"
     refused(write(tmp_path, check, {"sealed/t.csv": table}), words)
+
+
+def test_a_table_of_its_key_alone_measures_nothing(tmp_path: Path) -> None:
+    check = "{table: {path: out.csv, expected: sealed/t.csv, key: [k]}}"
+    refused(write(tmp_path, check, {"sealed/t.csv": "k\n1\n"}), "no column beside its key")
 
 
 def test_a_table_saved_by_a_spreadsheet(tmp_path: Path) -> None:

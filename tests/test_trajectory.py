@@ -144,3 +144,8 @@ def test_the_hash_leaves_out_warnings_and_nothing_else() -> None:
     assert episode(step("user", "a"), reward=1.0).hash != plain.hash
     assert plain != episode(step("user", "b"))
     assert plain != "a"
+
+
+def test_a_warning_names_its_place_where_it_has_one() -> None:
+    assert str(Remark(place="line 3", message="was cut")) == "line 3: was cut"
+    assert str(Remark(place="", message="was cut")) == "was cut"

@@ -1,7 +1,7 @@
 """For the bench: whole grades by `agrade_all`, with quotes verified, a verdict cache and grade files on.
 
 The bench's server quotes one fixed sentence as its evidence, so that sentence is put into every trajectory; without it
-no "yes" would hold. opts: {"cache": PATH} keeps the cache for a second run, {"style": "direct"} asks for no quotes,
+no answer would hold. opts: {"cache": PATH} keeps the cache for a second run, {"style": "direct"} asks for no quotes,
 {"rounds": 10} grades ten times over, each time with nothing cached.
 """
 

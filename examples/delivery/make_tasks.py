@@ -203,4 +203,6 @@ def _write(folder: Path, name: str, number: int) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: python {sys.argv[0]} DIR")
     print("\n".join(make(Path(sys.argv[1]))))

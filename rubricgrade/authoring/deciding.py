@@ -9,8 +9,7 @@ from typing import Literal
 from rubricgrade.grading.judges import names_judge
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.rubric import Rubric
-
-VERDICTS = "verdicts.jsonl"
+from rubricgrade.store.verdicts import beside
 
 
 def deciding(
@@ -37,8 +36,5 @@ def deciding(
         max_cost: US dollars after which no call is made.
     """
     offline = offline or not (model or names_judge(rubric))
-    beside = file.parent / VERDICTS
-    files = [*verdicts, *([beside] if offline and not verdicts and beside.is_file() else [])]
-    return JudgeOptions(
-        model=model, api_base=base, offline=offline, verdicts=tuple(files), cache=cache, max_cost=max_cost
-    )
+    files = tuple(verdicts) or (beside(file) if offline else ())
+    return JudgeOptions(model=model, api_base=base, offline=offline, verdicts=files, cache=cache, max_cost=max_cost)

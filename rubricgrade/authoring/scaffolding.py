@@ -81,8 +81,9 @@ def start_rubric(folder: Path, template: str) -> list[Path]:
     """
     source = library.find("rubrics", TEMPLATES.get(template, template))
     if source is None:
-        known = [*TEMPLATES, *(each.name for each in library.ready("rubrics") if each.name not in TEMPLATES.values())]
-        raise InputError(Fault(f"no template is called {template!r}{nearest(template, known)}; {', '.join(known)}"))
+        known = [*dict.fromkeys([*TEMPLATES, *(each.name for each in library.ready("rubrics"))])]
+        close = nearest(template, known)
+        raise InputError(Fault(f"no template is called {template!r}{close}; there are {', '.join(known)}"))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(Fault("is not empty; name a new folder", str(folder)))
     name = _identifier(folder.resolve().name)

@@ -58,10 +58,10 @@ class Trial:
         if self.criterion is None:
             return self._score_holds(grade)
         item = next(item for item in grade.criteria if item.id == self.criterion)
-        if item.verdict == self.expected:
-            return True
-        # A judge that can't tell has answered; a grader that failed has not.
-        return None if item.open and item.verdict != "cannot_tell" else False
+        # A judge that can't tell has answered; a grader that failed has not, whatever it calls the verdict.
+        if item.open and item.cause != "cannot_tell":
+            return None
+        return item.verdict == self.expected
 
     def found(self, grade: Grade) -> str:
         """What came out, in words."""
@@ -73,10 +73,10 @@ class Trial:
         return f"open ({grade.cause}), score {grade.bounds[0]:g} to {grade.bounds[1]:g}"
 
     def reason(self, grade: Grade) -> str:
-        """Why it came out so: the judge's reasoning, the check's finding, or what keeps the score from its bounds."""
+        """Why it came out so: what kept it open, the judge's reasoning, or what keeps the score from its bounds."""
         if self.criterion is not None:
             item = next(item for item in grade.criteria if item.id == self.criterion)
-            return item.reasoning or item.message
+            return (item.message or item.reasoning) if item.open else (item.reasoning or item.message)
         blocking = [item for item in (*grade.gates, *grade.leaves()) if item.value is None or 0 < item.value < 1]
         blocking += [item for item in (*grade.gates, *grade.leaves()) if item.value in (0, 1)]
         return "; ".join(f"{item.id}: {item.verdict}" for item in blocking)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rubricgrade.episode.task import Task
     from rubricgrade.judge.options import JudgeOptions
 
-VERDICTS = "verdicts.jsonl"
-
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or its URL (s3://...; extra 'cloud').")]
 ExecutedBy = Annotated[
     str, typer.Option("--executor", metavar="NAME", help="Who does the work: local, ray or ray:ADDRESS (extra 'ray').")
@@ -58,10 +56,11 @@ def judging(
 ) -> JudgeOptions:
     """The judge's settings. Without a model, what is recorded beside the tasks' rubrics decides."""
     from rubricgrade.judge.options import JudgeOptions
+    from rubricgrade.store.verdicts import beside
 
     files = list(verdicts or ())
     if offline or model is None:
-        files += [file for task in tasks if (file := task.folder / "tests" / VERDICTS).is_file()]
+        files += [file for task in tasks for file in beside(task.folder / "tests" / "rubric.yaml")]
     return JudgeOptions(
         model=model, api_base=base, offline=offline or model is None, verdicts=tuple(dict.fromkeys(files)), cache=cache
     )

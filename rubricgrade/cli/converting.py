@@ -78,7 +78,7 @@ def _trajectories(source: Path, to: str, name: str | None) -> tuple[Results, lis
     from rubricgrade.readers import load_trajectories, write_atif, write_trajectory
 
     found = load_trajectories(source, format=name)
-    lost = [f"{one.id}: {remark.place}: {remark.message}" for one in found for remark in one.warnings]
+    lost = [f"{one.id}: {remark}" for one in found for remark in one.warnings]
     write = write_atif if to == "atif" else write_trajectory
     return _named([(f"{one.id}.json", partial(write, one)) for one in found]), lost
 

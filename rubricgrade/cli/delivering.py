@@ -26,7 +26,8 @@ class _MakesByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_MakesByDefault,
-    help="Deliveries: tasks with a held-out split, a report and hashes. `deliver TASK...` makes one.",
+    help="Deliveries: tasks with a held-out split, a report and hashes. `make` may be left out: "
+    "`deliver TASK... --out DIR` is `deliver make TASK... --out DIR`.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -84,7 +85,10 @@ def make(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the manifest and nothing else.")] = False,
 ) -> None:
-    """Make a delivery: tasks/, heldout/ with sealed files, groups, report, data card, hashes."""
+    """Make a delivery of these tasks.
+
+    It holds tasks/, heldout/ with sealed files, groups, a report, a data card, and hashes.
+    """
     from rubricgrade.delivery.graded import Graded
     from rubricgrade.delivery.likening import by_embeddings
     from rubricgrade.delivery.making import Terms, deliver

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from rubricgrade.errors import Fault, InputError, TrajectoryError
@@ -20,7 +21,14 @@ FILE = "trajectory.json"
 NAME_LENGTH = 120
 
 
-def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None) -> list[Trajectory]:
+class Found(NamedTuple):
+    """A trajectory, and the file or the episode's folder that it was read from."""
+
+    trajectory: Trajectory
+    path: Path
+
+
+def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None) -> list[Found]:
     """Every trajectory of some files, episode folders, or folders of episode folders.
 
     Args:
@@ -30,7 +38,7 @@ def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None)
     Raises:
         TrajectoryError: With the faults of all of them; or nothing can be read at all.
     """
-    found: list[Trajectory] = []
+    found: list[Found] = []
     faults: list[Fault] = []
     for path in paths:
         episodes = list(episode_folders(path)) if path.is_dir() else [path]
@@ -38,10 +46,11 @@ def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None)
             faults.append(Fault(f"no {FILE} in this folder, nor in any folder below it", file=str(path)))
         for episode in episodes:
             try:
-                found += [load_trajectory(episode)] if path.is_dir() else load_trajectories(episode)
+                read = [load_trajectory(episode)] if path.is_dir() else load_trajectories(episode)
             except TrajectoryError as error:
                 faults += error.faults
-                found += [] if skipped is None else _rest(episode)
+                read = [] if skipped is None else _rest(episode)
+            found += [Found(trajectory, episode) for trajectory in read]
     if faults and (skipped is None or not found):
         raise TrajectoryError(faults)
     if skipped is not None:

@@ -44,7 +44,7 @@ def preview(
     from rubricgrade.cli.episodes import find_trajectories
     from rubricgrade.loading.rubric import rubric_file
 
-    episodes = [(str(path), each) for path in on or () for each in find_trajectories([path])]
+    episodes = [(str(path), each.trajectory) for path in on or () for each in find_trajectories([path])]
     file = rubric_file(rubric)
 
     def show() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rubricgrade.cli.output import note
-from rubricgrade.errors import StoreError
+from rubricgrade.errors import Fault, InputError, StoreError
 
 
 class Format(StrEnum):
@@ -31,7 +31,10 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Where to. Default: report.html for html, else standard output."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to. Default: for html, report.html in RUN's folder; else standard output.",
         ),
     ] = None,
     min_score: Annotated[
@@ -43,12 +46,13 @@ def report(
     from rubricgrade.report.collecting import collect
     from rubricgrade.report.overview import overview
 
+    if output is None and format_ is Format.HTML:
+        output = _in_folder(run)
     found = overview(collect(run), min_score=min_score)
     if format_ is Format.HTML:
         from rubricgrade.report.html import html_report
 
         text = html_report(found)
-        output = output or Path("report.html")
     elif format_ is Format.MD:
         from rubricgrade.report.markdown import markdown_report
 
@@ -61,7 +65,21 @@ def report(
         sys.stdout.write(text)
         return
     _write(output, text)
-    note(f"written to {output}")
+    note(f"written to {output.absolute()}")
+
+
+def _in_folder(run: str) -> Path:
+    """Where a page goes that nobody named a place for: to what it is about.
+
+    Raises:
+        InputError: That is no folder of this machine.
+    """
+    folder = Path(run)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(Fault("is a file: say where the page goes with -o FILE", run))
+    if "://" in run:
+        raise InputError(Fault("is no folder of this machine: say where the page goes with -o FILE", run))
+    return folder / "report.html"
 
 
 def _write(path: Path, text: str) -> None:

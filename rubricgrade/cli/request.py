@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rubricgrade.chat.routing import pick
-from rubricgrade.cli.episodes import find_trajectories, grade_places
+from rubricgrade.cli.episodes import Found, find_trajectories, grade_places
 from rubricgrade.cli.variables import read_vars
 from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.grading import agrade_all
@@ -22,10 +22,9 @@ from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.runs.places import Place
 from rubricgrade.runs.places.local import LocalPlace
-from rubricgrade.store.verdicts import read_verdicts, write_verdicts
+from rubricgrade.store.sources import Source, Sources, sources_name
+from rubricgrade.store.verdicts import beside, read_verdicts, write_verdicts
 from rubricgrade.trajectory import Trajectory
-
-VERDICTS = "verdicts.jsonl"
 
 T = TypeVar("T")
 
@@ -43,6 +42,7 @@ class Request:
         ungated: Decide criteria although a gate failed.
         missing: Where to write the questions that nobody could be asked; None for nowhere.
         template: What the agent's code runs in; None for what each trajectory names.
+        sources: Where each trajectory and the rubric lay, if grades go to another folder of this machine; else empty.
         skipped: Faults of trajectories that can't be read and were left out, as was asked.
     """
 
@@ -54,6 +54,7 @@ class Request:
     ungated: bool
     missing: Path | None
     template: str | None
+    sources: tuple[Sources, ...] = ()
     skipped: tuple[Fault, ...] = ()
 
     @classmethod
@@ -84,18 +85,30 @@ class Request:
             # Whoever wants the open questions written down and names nobody to ask means to ask nobody.
             judge = replace(judge, offline=True)
         if judge.offline and not judge.verdicts:
-            judge = replace(judge, verdicts=_beside(rubric))
+            judge = replace(judge, verdicts=beside(rubric_file(rubric)))
         for file in judge.verdicts:
             _or_faults(faults, lambda file=file: read_verdicts(file))
         _or_faults(faults, lambda: _judge_can_be_asked(judge))
         found = _or_faults(faults, lambda: find_trajectories(trajectories, skipped))
-        places = _or_faults(faults, lambda: grade_places(found, output) if found and store else [])
+        read = [each.trajectory for each in found or ()]
+        places = _or_faults(faults, lambda: grade_places(read, output) if read and store else [])
+        # In a store, paths of this machine would help nobody.
+        apart = output is not None and places and all(isinstance(place, LocalPlace) for place in places)
         if missing is not None:
             _or_faults(faults, lambda: LocalPlace(missing.parent).check_writable())
         if faults or loaded is None or found is None or places is None:
             raise InputError(faults)
         return cls(
-            loaded, tuple(found), tuple(places), judge, concurrency, ungated, missing, template, tuple(skipped or ())
+            loaded,
+            tuple(read),
+            tuple(places),
+            judge,
+            concurrency,
+            ungated,
+            missing,
+            template,
+            tuple(_source(each, loaded, rubric) for each in found) if apart else (),
+            tuple(skipped or ()),
         )
 
     async def run(self, on_grade: Callable[[int, Grade], None], executor: Elsewhere | None = None) -> None:
@@ -130,13 +143,21 @@ class Request:
 
     def write(self, index: int, grade: Grade) -> str | None:
         """Write the grade of one trajectory to its place, and say where; None when none are kept."""
-        return self.places[index].write_grade(grade) if self.places else None
+        if not self.places:
+            return None
+        place = self.places[index]
+        if self.sources:
+            place.write(sources_name(grade.rubric), self.sources[index].to_json().encode())
+        return place.write_grade(grade)
 
 
-def _beside(rubric: Path) -> tuple[Path, ...]:
-    """The recorded verdicts that lie with a rubric; an offline run takes them unless it is given others."""
-    file = rubric_file(rubric).parent / VERDICTS
-    return (file,) if file.is_file() else ()
+def _source(found: Found, rubric: Rubric, file: Path) -> Sources:
+    """Where a trajectory and the rubric lie, for who looks at a grade that is kept apart from them."""
+    return Sources(
+        trajectory=Source(path=str(found.path.absolute()), hash=found.trajectory.hash),
+        rubric=Source(path=str(rubric_file(file).absolute()), hash=rubric.hash),
+        vars=rubric.model_dump(mode="json")["vars"],
+    )
 
 
 def _judge_can_be_asked(judge: JudgeOptions) -> None:

@@ -74,13 +74,14 @@ def review(
     from rubricgrade.agreement import read_labels
     from rubricgrade.cli.episodes import find_trajectories
     from rubricgrade.review.desk import Desk
-    from rubricgrade.review.episodes import find_episodes
+    from rubricgrade.review.episodes import find_episodes, require_trajectories
     from rubricgrade.review.queue import Mix
     from rubricgrade.review.records import reviewer_name
 
     who = reviewer_name(reviewer) if reviewer is not None else _login()
     shares = Mix.parse(mix)
-    found = find_episodes(run, rubrics=rubric or (), trajectories=find_trajectories(episodes) if episodes else ())
+    given = [each.trajectory for each in find_trajectories(episodes)] if episodes else []
+    found = find_episodes(run, rubrics=rubric or (), trajectories=given)
     desk = Desk(run, found, gold=() if gold is None else read_labels(gold), blind=blind)
     if draw is not None:
         drawn = desk.draw(who, size=draw, mix=shares, seed=seed)
@@ -88,6 +89,7 @@ def review(
     if labels_in is not None or labels_out is not None:
         _labels(desk, labels_in, labels_out, redact=redact)
         return
+    require_trajectories(found)
     _serve(desk, who, host=host, port=port, token=token, names=name or [], redact=redact, cache=cache)
 
 

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +46,12 @@ def serve(
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no model: recorded verdicts and the cache only.")
+        bool,
+        typer.Option(
+            "--offline",
+            help="Ask no model: recorded verdicts and the cache only. Takes verdicts.jsonl beside each rubric unless "
+            "--verdicts is given.",
+        ),
     ] = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
@@ -110,13 +116,14 @@ def serve(
         if error.name is None or error.name.startswith("rubricgrade"):
             raise
         raise MissingExtraError("rubricgrade serve", "server") from error
+    named = _named(rubric or [], rubrics)
     settings = Settings(
-        rubrics=_named(rubric or [], rubrics),
+        rubrics=named,
         judge=JudgeOptions(
             model=judge,
             api_base=judge_api_base,
             offline=offline,
-            verdicts=tuple(verdicts or ()),
+            verdicts=tuple(verdicts or ()) or (_recorded(named.values()) if offline else ()),
             cache=False if no_cache else cache,
             max_cost=max_cost,
             concurrency=concurrency,
@@ -161,6 +168,14 @@ def _named(given: list[str], folder: Path | None) -> dict[str, Path]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"two rubrics are named {twice[0]!r}; write --rubric NAME=RUBRIC")
     return dict(pairs)
+
+
+def _recorded(rubrics: Iterable[Path]) -> tuple[Path, ...]:
+    """What lies recorded beside the rubrics, each file once; a verdict is found by its question, whatever the file."""
+    from rubricgrade.loading.rubric import rubric_file
+    from rubricgrade.store.verdicts import beside
+
+    return tuple(dict.fromkeys(file for path in rubrics for file in beside(rubric_file(path))))
 
 
 def _name_of(place: Path) -> str:

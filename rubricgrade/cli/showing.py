@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.output import print_json
+from rubricgrade.cli.output import note, print_json
 from rubricgrade.errors import Fault, InputError, StoreError
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def show(
-    place: Annotated[Path, typer.Argument(metavar="GRADE_OR_EPISODE", help="A grade file or an episode's folder.")],
+    place: Annotated[
+        Path, typer.Argument(metavar="GRADE_OR_EPISODE", help="A grade file, an episode's folder, or a folder of such.")
+    ],
     criterion: Annotated[
         str | None, typer.Option("--criterion", "-c", metavar="ID", help="Only this gate or criterion, uncut.")
     ] = None,
@@ -27,7 +29,15 @@ def show(
     ] = False,
     cache: Annotated[Path | None, typer.Option(metavar="DIR", help="The verdict cache that keeps the prompt.")] = None,
 ) -> None:
-    """Print a grade: gates, points, verdicts, reasoning, and every quote with its place and whether it was found."""
+    """Print a grade: gates, points, verdicts, reasoning, and every quote with its place and whether it was found.
+
+    Of a folder with several graded episodes: a line for each.
+    """
+    from rubricgrade.store.grades import grade_files
+
+    if place.is_dir() and not (criterion or json or prompt) and not any(grade_files(place)):
+        _list(place)
+        return
     grade = find_grade(place)
     if prompt and criterion is None:
         raise typer.BadParameter("names a prompt only together with --criterion", param_hint="--prompt")
@@ -52,7 +62,7 @@ def find_grade(place: Path) -> Grade:
     Raises:
         InputError: There is none, or the file is none.
     """
-    from rubricgrade.store.grades import latest_grade, read_grade
+    from rubricgrade.store.grades import grade_files, graded_folders, latest_grade, read_grade
 
     if not place.exists():
         raise InputError(Fault("no such file or folder", file=str(place)))
@@ -62,8 +72,27 @@ def find_grade(place: Path) -> Grade:
         # Elsewhere a fault of the store; here the caller named a file that can't be shown.
         raise InputError(str(error)) from error
     if grade is None:
-        raise InputError(Fault("no grade in this folder; `rubricgrade grade` makes one", file=str(place)))
+        if any(any(grade_files(folder)) for folder in graded_folders(place)):
+            raise InputError(
+                Fault("holds no grade itself; `rubricgrade show` with this folder lists those below", str(place))
+            )
+        raise InputError(Fault("no grade in this folder; `rubricgrade grade` makes one", str(place)))
     return grade
+
+
+def _list(top: Path) -> None:
+    """A line for every graded episode below a folder.
+
+    Raises:
+        InputError: There is none.
+    """
+    from rubricgrade.report.collecting import collect
+    from rubricgrade.report.lines import write
+    from rubricgrade.report.terminal import line_of
+
+    entries = collect(top).entries
+    write([line_of(each.grade, each.name) for each in entries], sys.stdout, wrap=False)
+    note(f"show one of them: rubricgrade show {top / entries[0].name}")
 
 
 def _item(grade: Grade, name: str, place: Path) -> ItemResult:

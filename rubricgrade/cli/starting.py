@@ -15,7 +15,9 @@ def init(
     *,
     template: Annotated[
         str,
-        typer.Option(metavar="NAME", help="coding, research, tool-use, office, or the name of any ready rubric."),
+        typer.Option(
+            metavar="NAME", help="coding, research, tool-use, office, or a ready rubric; a wrong name lists all."
+        ),
     ] = "coding",
 ) -> None:
     """Begin a rubric: a folder with a rubric, two example episodes, recorded verdicts, and a test, all working."""

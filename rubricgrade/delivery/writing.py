@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rubricgrade.delivery.records import Manifest, Part, Report
+from rubricgrade.delivery.records import Manifest, Part, Report, Splitting
 from rubricgrade.report.charts import bars
 from rubricgrade.report.numbers import count, number
 from rubricgrade.report.visible import one_line
@@ -72,9 +72,7 @@ def card_of(manifest: Manifest, report: Report) -> str:
         *(f"* {name}: {_text(value) or 'not said'}" for name, value in rows),
         "",
         f"{count(len(report.removed), 'task')} left out; reasons and figures are in `report.md`.",
-        "The split keeps tasks together that share "
-        + (", ".join(manifest.split.labels) or "no label")
-        + f", or that are near twins (likeness {number(manifest.split.threshold)} and more): see `groups.jsonl`.",
+        f"{_kept_together(manifest.split)}: see `groups.jsonl`.",
         "",
         "Check what you received:",
         "",
@@ -82,6 +80,13 @@ def card_of(manifest: Manifest, report: Report) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _kept_together(split: Splitting) -> str:
+    twins = f"near twins (likeness {number(split.threshold)} and more)"
+    if not split.labels:
+        return f"The split keeps {twins} together"
+    return f"The split keeps tasks together that share {', '.join(split.labels)}, or that are {twins}"
 
 
 def _part(part: Part) -> Iterator[str]:

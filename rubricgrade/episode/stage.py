@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol, cast
 
+from rubricgrade import twice
 from rubricgrade.episode.limits import End, Limits
 from rubricgrade.episode.recording import Recording
 from rubricgrade.episode.tools import Told, Toolbox
@@ -147,13 +148,13 @@ class Script:
 
 
 def read_call(id_: str, name: str, arguments: str) -> Call:
-    """A tool call from a model's text; arguments that are no JSON object are kept as they came."""
+    """A tool call from a model's text; arguments that are no JSON object (no key twice) are kept as they came."""
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is no JSON")
 
     try:
-        value: Any = json.loads(arguments or "{}", parse_constant=refuse)
+        value: Any = json.loads(arguments or "{}", parse_constant=refuse, object_pairs_hook=twice.unique)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

@@ -76,7 +76,7 @@ def assemble(
         criteria=settled,
         isolation=isolation,
         usage=sum((leaf.judge.usage for leaf in _asked(leaves) if leaf.judge), Usage()),
-        warnings=(*(f"{warning.place}: {warning.message}" for warning in trajectory.warnings), *warnings),
+        warnings=(*map(str, trajectory.warnings), *warnings),
         seconds=seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"rubricgrade": __version__, "python": platform.python_version()},

@@ -46,6 +46,8 @@ async def agrade(
         trajectory: A trajectory, or the path of a trajectory file or an episode folder.
         rubric: A rubric, or the path of its YAML.
         judge: A model name, or options. None: judged criteria stay open (``no_judge``), and the score is an interval.
+            Recorded verdicts are read from the options' `verdicts` alone: it is the commands and the server that take a
+            ``verdicts.jsonl`` beside the rubric.
         vars: Values of the rubric's variables for this task; only with a path.
         provider: Where sandboxes come from; default: the best that this host has.
         template: What the agent's code runs in, also by its folder, name or hash. Default: the one that the trajectory

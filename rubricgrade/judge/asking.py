@@ -6,17 +6,17 @@ A reply that is cut gets more room, and the same room once more: not every cut i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.evidence import Sources, locate, one_line, proves, visible
+from rubricgrade.evidence import visible
 from rubricgrade.judge import wording
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.question import Question
+from rubricgrade.judge.quoting import Gap, gap_of, look_up
 from rubricgrade.judge.reply import Quote, Reading, Unreadable, read_reply
 from rubricgrade.judge.view import View
 from rubricgrade.result import Cause, Evidence, Usage
@@ -36,8 +36,6 @@ NO_ANSWER = {
     "filtered": "the provider's content filter blocked the judge's reply; another model may do it",
 }
 """Ways to end a reply that give no answer, in words."""
-
-FLAGGED = "no quote of the answer stands in the record; it counts all the same, as was asked for"
 
 Ask = Callable[[Request], Awaitable[Reply]]
 
@@ -60,7 +58,7 @@ class Cast:
         cached: It was not asked now.
         recorded_by: Who recorded it, if it was.
         prompt: Hash of the prompt where it is not that of the question alone.
-        unverified: An answer was given that needs a quote, and no quote of it stands in the record.
+        unverified: An answer was given whose quotes do not carry it.
         too_long: The prompt did not fit the model.
     """
 
@@ -89,7 +87,7 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
         request: The first one.
         question: What is asked.
         view: Where quotes are looked up.
-        options: What counts as a quote, and what an answer without one does.
+        options: What counts as a quote, and what an answer does that its quotes do not carry.
 
     Returns:
         The vote. A judge that can't be had is a failed vote, not an error.
@@ -136,44 +134,45 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
         if isinstance(counted, Cast):
             return replace(counted, usage=usage, notes=(*notes, *counted.notes), **said(reply, reply.text))
         tried.add("quotes")
-        request = again(request, reply, wording.NOT_FOUND.format(answer=reading.answer, **counted))
+        words = wording.NOT_FOUND if counted.needed else wording.LOST
+        otherwise = f'"{question.lowest}" or "cannot_tell"'
+        request = again(request, reply, words.format(answer=reading.answer, which=counted.hint, otherwise=otherwise))
 
 
-def weigh(
-    reading: Reading, question: Question, view: View, options: JudgeOptions, *, last: bool
-) -> Cast | dict[str, str]:
+def weigh(reading: Reading, question: Question, view: View, options: JudgeOptions, *, last: bool) -> Cast | Gap:
     """What an answer counts as, by its quotes.
 
     Args:
         reading: The answer.
         question: What was asked.
         view: Where quotes are looked up.
-        options: What counts as a quote, and what an answer without one does.
+        options: What counts as a quote, and what an answer does that its quotes do not carry.
         last: It was asked again already.
 
     Returns:
-        A vote, without the facts of its calls; or, if it must be asked again, words that say what is missing.
+        A vote, without the facts of its calls; or, if it must be asked again, what its quotes lack.
     """
     evidence = look_up(reading.quotes, view.sources)
     cast = Cast(reading.answer, reading.reasoning, reading.quotes, evidence)
-    if carried(reading.answer, evidence, question, strict=options.strict_evidence):
+    gap = gap_of(reading.answer, evidence, question, strict=options.strict_evidence)
+    if gap is None:
         return cast
-    if not last:
-        return _wanting(evidence, question)
+    return uncarried(cast, gap, options, f'the judge answered "{reading.answer}", but') if last else gap
+
+
+def uncarried(cast: Cast, gap: Gap, options: JudgeOptions, said: str) -> Cast:
+    """The vote that becomes of one whose quotes do not carry it: open, or flagged if the caller asked for that.
+
+    Args:
+        cast: With its answer.
+        gap: What the quotes lack.
+        options: Of the caller.
+        said: How the message begins.
+    """
     if options.unverified == "flag":
-        return replace(cast, unverified=True, notes=(FLAGGED,))
-    message = f'the judge answered "{reading.answer}", and no quote of it stands in the record'
+        return replace(cast, unverified=True, notes=(f"{gap.words}; the answer counts all the same, as was asked for",))
+    message = f"{said} {gap.words}"
     return replace(cast, answer=None, cause="judge_unparseable", message=message, unverified=True)
-
-
-def look_up(quotes: tuple[Quote, ...], sources: Sources) -> tuple[Evidence, ...]:
-    """Each quote with its place in the record, if it has one."""
-    return tuple(locate(quote.text, sources, quote.where) for quote in quotes)
-
-
-def carried(answer: str, evidence: tuple[Evidence, ...], question: Question, *, strict: bool) -> bool:
-    """Whether an answer has the quote that it needs, if it needs one."""
-    return not question.needs_quote(answer) or any(proves(each, strict=strict) for each in evidence)
 
 
 def cause_of(error: JudgeError) -> Cause:
@@ -227,9 +226,3 @@ def _read(reply: Reply, question: Question, view: View) -> Reading:
     if reply.finish == "empty":
         raise Unreadable("it is empty")
     return read_reply(reply.text, question.choices, style=question.style, planted=view.sources.holds)
-
-
-def _wanting(evidence: tuple[Evidence, ...], question: Question) -> dict[str, str]:
-    lost = [json.dumps(one_line(each.quote, 200), ensure_ascii=False) for each in evidence if each.where is None]
-    which = f"Not found in the record: {', '.join(lost)}." if lost else "Yours are missing or too short."
-    return {"which": which, "otherwise": f'"{question.lowest}" or "cannot_tell"'}

@@ -86,7 +86,7 @@ async def cast_batch(ask: Ask, request: Request, batch: Batch, view: View, optio
         request: The first one.
         batch: What is asked.
         view: Where quotes are looked up.
-        options: What counts as a quote, and what an answer without one does.
+        options: What counts as a quote, and what an answer does that its quotes do not carry.
 
     Returns:
         A vote for each question, in order. What the calls took is shared out among them; the sum is right.
@@ -157,7 +157,8 @@ def _counted(
     counted = weigh(reading, question, view, options, last=last)
     if isinstance(counted, Cast):
         return counted
-    return f'the answer "{reading.answer}" needs a quote that stands in the record. {counted["which"]}'
+    wanted = "needs a quote that stands" if counted.needed else "may only have quotes that stand"
+    return f'the answer "{reading.answer}" {wanted} in the record. {counted.hint}'
 
 
 def _complaint(faults: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -139,7 +140,11 @@ class Judging:
     async def _case(self, criterion: Criterion, item: str | None) -> Case:
         settings = self._questions.settings(criterion)
         record = await self._shelf.of(sight_of(settings, self._trajectory))
-        question = self._questions.of(criterion, record, item)
+        if settings.prompt is None:
+            question = self._questions.of(criterion, record, item)
+        else:
+            # Bounded, but many of them could hold up everything else that runs here.
+            question = await asyncio.to_thread(self._questions.of, criterion, record, item)
         batch = self._options.batch or settings.batch or 1
         return Case(
             criterion,
@@ -237,7 +242,9 @@ class Judging:
 
 def _unsettled(judged: Judged, view: View) -> bool:
     """Whether a verdict could be another one if more of the record were shown."""
-    return view.cut and (judged.blind or judged.cause == "cannot_tell")
+    # Who quotes what was not shown may have missed just that.
+    unproved = judged.verdict == "cannot_tell" and judged.cause in ("cannot_tell", "judge_unparseable")
+    return view.cut and (judged.blind or unproved)
 
 
 def _cause(error: errors.RubricgradeError) -> Cause:

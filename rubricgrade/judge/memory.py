@@ -13,16 +13,16 @@ from rubricgrade import digest
 from rubricgrade.errors import StoreError
 from rubricgrade.evidence import Sources
 from rubricgrade.judge import wording
-from rubricgrade.judge.asking import FLAGGED, Cast, carried, look_up
+from rubricgrade.judge.asking import Cast, uncarried
 from rubricgrade.judge.case import SYSTEM_HASH, Asking
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.panel import Ballot
 from rubricgrade.judge.question import Question
+from rubricgrade.judge.quoting import gap_of, look_up
 from rubricgrade.judge.record import Record
 from rubricgrade.judge.reply import Quote
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
-from rubricgrade.result import Cause
 from rubricgrade.rubric import Criterion, Rubric
 from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, read_verdicts
 from rubricgrade.trajectory import Trajectory
@@ -51,8 +51,10 @@ class Memory:
         self._written = time.monotonic()
         for path in options.verdicts:
             for verdict in read_verdicts(path):
-                if not verdict.open:
-                    self._recorded.setdefault(verdict.question, []).append(verdict)
+                votes = self._recorded.setdefault(verdict.question, []) if not verdict.open else []
+                # A line that stands twice is one vote.
+                if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one in votes):
+                    votes.append(verdict)
 
     @property
     def recorded(self) -> bool:
@@ -188,30 +190,19 @@ class Memory:
     def _cast(self, verdict: Verdict, question: Question, sources: Sources) -> Cast:
         quotes = tuple(Quote(each.quote, each.where) for each in verdict.evidence)
         evidence = look_up(quotes, sources)
-        answer, cause, message, notes = verdict.answer, None, "", ()
-        unreadable: Cause = "judge_unparseable"
-        unverified = False
-        if answer not in (*question.choices, "cannot_tell"):
-            message = f'the recorded answer "{answer}" is none of {", ".join(question.choices)}, cannot_tell'
-            answer, cause = None, unreadable
-        elif not carried(answer, evidence, question, strict=self._options.strict_evidence):
-            unverified = True
-            if self._options.unverified == "flag":
-                notes = (FLAGGED,)
-            else:
-                message = f'no quote of the recorded "{answer}" stands in the record'
-                answer, cause = None, unreadable
-        return Cast(
+        answer = verdict.answer
+        cast = Cast(
             answer=answer,
             reasoning=verdict.reasoning,
             quotes=quotes,
             evidence=evidence,
-            cause=cause,
-            message=message,
             model=verdict.served or verdict.recorded_by,
             reply=verdict.reply,
-            notes=notes,
             recorded_by=verdict.recorded_by,
             prompt=verdict.prompt,
-            unverified=unverified,
         )
+        if answer not in (*question.choices, "cannot_tell"):
+            message = f'the recorded answer "{answer}" is none of {", ".join(question.choices)}, cannot_tell'
+            return replace(cast, answer=None, cause="judge_unparseable", message=message)
+        gap = gap_of(answer, evidence, question, strict=self._options.strict_evidence)
+        return cast if gap is None else uncarried(cast, gap, self._options, f'"{answer}" is recorded, but')

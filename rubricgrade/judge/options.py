@@ -23,8 +23,8 @@ class JudgeOptions:
     Attributes:
         model: A litellm model name (``openai/gpt-5-mini``), or several with commas between them: a panel, in which each
             casts `votes`. Wins over the rubric's.
-        escalate: A stronger model that decides instead where the votes differ, could not tell, gave no quote that
-            stands in the record, or where the record seems to talk to its grader.
+        escalate: A stronger model that decides instead where the votes differ, could not tell, have quotes that do not
+            carry them, or where the record seems to talk to its grader.
         api_base: Address of an OpenAI-compatible endpoint.
         api_key: Its key; else the provider's environment variable. Never stored or printed.
         votes: Independent verdicts per criterion: a number from 1, or ``adaptive``: two, and a third if they differ.

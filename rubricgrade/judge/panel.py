@@ -43,7 +43,7 @@ def doubts(casts: Sequence[Cast], suspicions: Sequence[str]) -> str | None:
     """Why a stronger judge should decide; None if there is no reason."""
     answers = {cast.answer for cast in casts if cast.answer is not None}
     if any(cast.unverified for cast in casts):
-        return "no quote of an answer stands in the record"
+        return "the quotes of an answer do not carry it"
     if len(answers) > 1:
         return "the votes differ"
     if CANNOT_TELL in answers:

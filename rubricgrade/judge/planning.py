@@ -24,9 +24,13 @@ from rubricgrade.judge.view import View
 CANARY = "(canary)"
 """Stands for a criterion's id where the canary's cost is named."""
 
-RECORDED, CACHED, NOBODY = "recorded", "in the cache", "no judge is named"
+RECORDED, CACHED = "recorded", "in the cache"
+NOBODY = "no judge is named"
+"""What it would take all the same is planned, for one model whose price and room are not known."""
+OFFLINE = "offline: not recorded, and nobody is asked"
 CUT = "too long to be shown whole"
 
+_UNNAMED = ""  # stands for the model that nobody has named
 _CANARY_BYTES = 1200  # of its question, about
 _PICTURE_BYTES = 4500  # of text that takes about as many tokens as a picture
 
@@ -49,6 +53,7 @@ class Planner:
 
     def plan(self, cases: Sequence[Case]) -> list[Planned]:
         """What each case takes, in order, and what the canary does."""
+        cases = [case if case.models else replace(case, models=(_UNNAMED,)) for case in cases]
         alone: list[Planned] = []
         together: defaultdict[tuple[str, Ballot, int], list[tuple[int, View]]] = defaultdict(list)
         canaries: dict[tuple[str, str], View] = {}
@@ -72,23 +77,26 @@ class Planner:
         planned = Planned(case.criterion.id, case.item, Estimate())
         if self.memory.recall(case.question, case.record):
             return replace(planned, note=RECORDED), None, []
-        if not case.models:
-            return replace(planned, note=NOBODY), None, []
+        nobody = [NOBODY] if case.models == (_UNNAMED,) else []
         view = self.shelf.fitted(case.record)
         if isinstance(view, JudgeError):
-            return replace(planned, estimate=self._long(case), note=CUT), None, []
+            if self.options.offline:
+                return replace(planned, note=OFFLINE), None, []
+            return replace(planned, estimate=self._long(case), note="; ".join([*nobody, CUT])), None, []
         asking = Asking(case.criterion, case.item, view, case.question, case.batch)
         first, more = ballots(case.models, case.votes)
         wanted = [ballot for ballot in first if self.memory.cached(asking, ballot)[0] is None]
         if not wanted:
             return replace(planned, note=CACHED), None, []
+        if self.options.offline:
+            return replace(planned, note=OFFLINE), None, []
         perhaps = [more.model] if more is not None else []
         perhaps += [self.options.escalate] if self.options.escalate else []
         own = len(case.question.text.encode())
         later = [] if case.batch > 1 else [self._call(ballot.model, view, own) for ballot in wanted]
         later += [self._call(model, view, own).or_nothing for model in perhaps]
         later += [self._long(case).or_nothing] if view.cut else []
-        note = CUT if view.cut else ""
+        note = "; ".join([*nobody, *([CUT] if view.cut else [])])
         return replace(planned, estimate=total(later), note=note), view, wanted if case.batch > 1 else []
 
     def _in_one_call(

@@ -11,21 +11,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from rubricgrade import digest
-from rubricgrade.errors import JudgeError
+from rubricgrade.errors import JudgeError, RubricgradeError
 from rubricgrade.evidence import one_line
 from rubricgrade.judge import wording
 from rubricgrade.judge.options import Style
 from rubricgrade.judge.record import Record, margined
 from rubricgrade.rubric import Choice, Criterion, Judge, Rubric
-from rubricgrade.rubric.wording import fill
+from rubricgrade.rubric.rendering import PromptError, rendered
+from rubricgrade.rubric.wording import ITEM, fill
 
 YES, NO, CANNOT_TELL = "yes", "no", "cannot_tell"
 _WIRE = {"met": YES, "not_met": NO, "cannot_tell": CANNOT_TELL}
-_PROMPTS = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
 _AUXILIARY = r"(?:does|do|did|is|are|was|were|has|have|had|will|would|should|must|can|could)"
 _SAYS_ABSENT = re.compile(
     rf"\s*(?:(?!(?:that|which|who|whose|if|when|where)\s)\S+\s+){{0,5}}?"
@@ -133,8 +130,19 @@ class Questions:
             item: Of a `for_each`; it may come from the agent's work, so it is data.
 
         Raises:
-            JudgeError: The author's prompt can't be rendered or a reference file is no text: the grader's fault.
+            JudgeError: The author's prompt can't be rendered, a reference file is no text, or the question can't be
+                worded for any other reason: the grader's fault.
         """
+        try:
+            return self._of(criterion, record, item)
+        except RubricgradeError:
+            raise
+        except Exception as error:
+            # One criterion's wording must not end a grade, let alone a batch.
+            message = f"the question can't be worded: {type(error).__name__}: {one_line(str(error), 500)}"
+            raise JudgeError(message) from error
+
+    def _of(self, criterion: Criterion, record: Record, item: str | None) -> Question:
         # There is no end to the items of many episodes, so they are not kept.
         worded = self._worded.get(criterion.id) if item is None else None
         if worded is None:
@@ -153,7 +161,7 @@ class _Worded:
 
 
 def _word(rubric: Rubric, criterion: Criterion, settings: Judge, item: str | None, style: Style) -> _Worded:
-    named = None if item is None else one_line(item, 2000)
+    named = None if item is None else one_line(item, ITEM)
     filled = _Filled(
         description=fill(criterion.description, rubric.vars, named),
         guidance=None if settings.guidance is None else fill(settings.guidance, rubric.vars, named),
@@ -231,14 +239,14 @@ def _built_in(filled: _Filled) -> str:
 
 def _rendered(filled: _Filled, rubric: Rubric) -> str:
     try:
-        return _PROMPTS.from_string(filled.prompt or "").render(
-            criterion=filled.description,
-            guidance=filled.guidance or "",
-            reference=filled.reference or "",
-            item=filled.item or "",
-            vars=dict(rubric.vars),
-        )
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        names = {
+            "criterion": filled.description,
+            "guidance": filled.guidance or "",
+            "reference": filled.reference or "",
+            "item": filled.item or "",
+        }
+        return rendered(filled.prompt or "", names, rubric.vars)
+    except PromptError as error:
         raise JudgeError(f"the criterion's prompt can't be rendered: {error}") from error
 
 

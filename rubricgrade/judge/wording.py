@@ -8,7 +8,7 @@ from typing import Any
 
 from rubricgrade.judge.options import Style
 
-PROMPT_VERSION = "rubricgrade/judge@2"
+PROMPT_VERSION = "rubricgrade/judge@3"
 
 DEFENCE = """\
 - It stands between two lines with the same code. Our question follows behind the second one.
@@ -54,6 +54,11 @@ NOT_FOUND = """\
 The answer "{answer}" needs at least one quote that stands in the record, of two words or more. {which}
 Copy quotes exactly, character by character, each from one place under one heading, without the bars; or answer \
 {otherwise}. Reply with the whole JSON object again."""
+
+LOST = """\
+Every quote of the answer "{answer}" must stand in the record. {which}
+Copy quotes exactly, character by character, each from one place under one heading, without the bars, and leave out \
+what does not stand there. If the answer rested on that, decide anew. Reply with the whole JSON object again."""
 
 INDEX = """\
 The record of the episode is too long to be shown at once. Between the lines with the code {nonce} stands an index of \

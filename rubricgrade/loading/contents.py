@@ -20,6 +20,8 @@ from rubricgrade.rubric.rules import nearest
 
 FUNCTION_CASE = frozenset({"id", "args", "kwargs", "expected", "raises"})
 PROGRAM_CASE = frozenset({"id", "args", "stdin", "files", "stdout", "lines", "exit_code"})
+FUNCTION_FORM = '[{"args": [2, 3], "expected": 5}, {"args": ["x"], "raises": "ValueError"}]'
+PROGRAM_FORM = '[{"args": ["--total"], "stdin": "2\\n3\\n", "stdout": "5\\n"}]'
 
 
 def content_faults(named: Iterable[Reference], sealed: Mapping[str, bytes], document: Document) -> list[Fault]:
@@ -92,7 +94,8 @@ def _case_faults(spec: Cases, data: bytes, path: str) -> list[Fault]:
     found: Any = cases.data
     listed = cast("list[Any]", found) if isinstance(found, list) else []
     if not listed:
-        return [cases.fault((), "holds no list of cases", codes.CONTENT)]
+        form = PROGRAM_FORM if spec.function is None else FUNCTION_FORM
+        return [cases.fault((), f"holds no list of cases; its form is {form}", codes.CONTENT)]
     one = _function_case if spec.function is not None else _program_case
     return [
         cases.fault((index,), f"case {index + 1}: {message}", codes.CONTENT)
@@ -103,12 +106,12 @@ def _case_faults(spec: Cases, data: bytes, path: str) -> list[Fault]:
 
 def _function_case(case: Any) -> Iterator[str]:
     if not isinstance(case, dict):
-        yield "is no map"
+        yield f"is no map; the form is {FUNCTION_FORM}"
         return
     given = cast("dict[str, Any]", case)
     yield from _unknown(given, FUNCTION_CASE)
     if ("expected" in given) == ("raises" in given):
-        yield "needs exactly one of 'expected' and 'raises'"
+        yield f"needs exactly one of 'expected' and 'raises', as in {FUNCTION_FORM}"
     if not isinstance(given.get("args", []), list):
         yield "'args' must be a list"
     if not isinstance(given.get("kwargs", {}), dict):
@@ -119,14 +122,14 @@ def _function_case(case: Any) -> Iterator[str]:
 
 def _program_case(case: Any) -> Iterator[str]:
     if not isinstance(case, dict):
-        yield "is no map"
+        yield f"is no map; the form is {PROGRAM_FORM}"
         return
     given = cast("dict[str, Any]", case)
     yield from _unknown(given, PROGRAM_CASE)
     if "stdout" in given and "lines" in given:
         yield "has both 'stdout' and 'lines'"
     if not {"stdout", "lines", "exit_code"} & set(given):
-        yield "expects nothing: give 'stdout', 'lines' or 'exit_code'"
+        yield f"expects nothing: give 'stdout', 'lines' or 'exit_code', as in {PROGRAM_FORM}"
     for key in ("args", "lines"):
         if not _texts(given.get(key, [])):
             yield f"{key!r} must be a list of texts"
@@ -162,6 +165,8 @@ def _no_table(spec: Table, data: bytes) -> str:
     absent = [column for column in (*spec.key, *spec.columns) if column not in header]
     if absent:
         return f"has no column {absent[0]!r}{nearest(absent[0], header)}"
+    if not spec.columns and set(header) <= set(spec.key):
+        return "has no column beside its key, so there is nothing to compare"
     uneven = next((number for number, row in enumerate(rows[1:], 2) if row and len(row) != len(header)), None)
     if uneven is not None:
         return f"has {len(rows[uneven - 1])} cells in row {uneven}, and {len(header)} columns"

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from rubricgrade import twice
 from rubricgrade.errors import Fault, RubricError
 from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, Spot, read_document
@@ -32,23 +33,20 @@ def data_document(source: bytes, file: str) -> Document:
     document = Document(file)
     document.spots[()] = Spot(1, 1, 1, 1)
     try:
-        document.data = json.loads(source, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+        document.data = json.loads(
+            source, object_pairs_hook=twice.unique, parse_constant=_no_constant, parse_float=_finite
+        )
     except json.JSONDecodeError as error:
         document.faults.append(Fault(f"is no JSON: {error.msg}", file, error.lineno, error.colno, codes.CONTENT))
+    except twice.KeyTwice:
+        found = twice.find(source.decode(json.detect_encoding(source), "surrogatepass"))
+        message = f"key {found.key!r} stands twice in one object"
+        document.faults.append(Fault(message, file, found.line, found.column, codes.CONTENT))
     except RecursionError:
         document.faults.append(Fault("is nested too deeply", file, 1, 1, codes.CONTENT))
     except ValueError as error:  # also UnicodeDecodeError, and numbers of thousands of digits
         document.faults.append(Fault(f"can't be read: {error}", file, 1, 1, codes.CONTENT))
     return document
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"key {twice!r} stands twice in one object")
-    return value
 
 
 def _no_constant(name: str) -> Any:

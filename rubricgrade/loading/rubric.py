@@ -47,6 +47,9 @@ def load_rubric(path: str | PathLike[str], *, vars: Overrides | None = None, par
             raise RubricError(
                 Fault("no such rubric (a YAML file, or a folder with a rubric.yaml)", str(path), code=codes.FILE)
             )
+        if file.is_symlink() and not file.resolve().is_relative_to(file.parent.resolve()):
+            message = "is a link that leads out of its folder; a rubric lies in its folder, as its sealed files do"
+            raise RubricError(Fault(message, str(file), code=codes.FILE))
         with file.open("rb") as source:
             text = source.read(MAX_BYTES + 1)
     except OSError as error:

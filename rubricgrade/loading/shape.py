@@ -104,7 +104,9 @@ def _choices(context: dict[str, Any]) -> list[str]:
 def _wrong(document: Document, place: Place, wanted: list[str]) -> str:
     value = value_at(document.data, place)
     needs = " or ".join(dict.fromkeys(wanted))
-    return f"{_label(document, place)} must be {needs}, not {_shown(value)}{_hint(value, wanted)}"
+    # What is no map may be any file that was taken for a rubric, so none of it is shown.
+    shown = _shown(value) if place or not isinstance(value, str) else "plain text"
+    return f"{_label(document, place)} must be {needs}, not {shown}{_hint(value, wanted)}"
 
 
 def _hint(value: Any, wanted: list[str]) -> str:

@@ -84,7 +84,7 @@ def _parsed(text: str, draft: Draft, place: str) -> tuple[dict[str, Any] | None,
     try:
         value, notes = parse(text)
     except NotJson as error:
-        draft.warn(place, f"arguments are not JSON ({error.reason}); kept as text", "malformed_arguments")
+        draft.warn(place, f"the text of arguments {error.reason}; kept as text", "malformed_arguments")
         return None, text
     fields = as_object(value)
     if fields is None:

@@ -1,16 +1,16 @@
 """JSON text to a value that every store takes, with a note on each thing that had to be changed for it.
 
 Strict where Python's parser is not: NaN, Infinity and numbers too large for a float are kept as text, a key that stands
-twice is noted, nesting is bounded, and lone surrogates and NUL are replaced.
+twice is refused, nesting is bounded, and lone surrogates and NUL are replaced.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from typing import Any
 
+from rubricgrade import twice
 from rubricgrade.readers.shapes import as_list, as_object
 from rubricgrade.trajectory import UNCLEAN, clean_text
 
@@ -18,17 +18,18 @@ DEEPEST = 100
 
 
 class NotJson(ValueError):
-    """The text is not JSON.
+    """The text is not JSON, or none that is read.
 
     Attributes:
-        reason: What is wrong, for people.
+        reason: What is wrong, for people: ``is not JSON: ...``, ``is nested deeper than ...``.
         line: 1-based, within the text; 0 when it has no place.
         column: 1-based, within the text; 0 when it has no place.
+        syntax: Whether it breaks JSON's grammar, as a text does that was cut.
     """
 
-    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+    def __init__(self, reason: str, line: int = 0, column: int = 0, *, syntax: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.line, self.column = reason, line, column
+        self.reason, self.line, self.column, self.syntax = reason, line, column, syntax
 
 
 def parse(text: str) -> tuple[Any, tuple[str, ...]]:
@@ -38,7 +39,8 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
         The value, and notes on what was changed in it, each once.
 
     Raises:
-        NotJson: It is not JSON, or is nested deeper than `DEEPEST` levels, or holds an absurdly long number.
+        NotJson: It is not JSON, is nested deeper than `DEEPEST` levels, holds an absurdly long number, or an object in
+            which a key stands twice: readers of it disagree on which value counts.
     """
     notes: dict[str, None] = {}
 
@@ -53,19 +55,15 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
         notes["a number too large for a float was kept as text"] = None
         return digits
 
-    def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-            notes[f"key {twice[:60]!r} stands more than once in an object; its last value was taken"] = None
-        return fields
-
     try:
-        value: Any = json.loads(text, parse_constant=constant, parse_float=decimal, object_pairs_hook=unite)
+        value: Any = json.loads(text, parse_constant=constant, parse_float=decimal, object_pairs_hook=twice.unique)
     except json.JSONDecodeError as error:
-        raise NotJson(error.msg, error.lineno, error.colno) from None
+        raise NotJson(f"is not JSON: {error.msg}", error.lineno, error.colno, syntax=True) from None
+    except twice.KeyTwice:
+        found = twice.find(text)
+        raise NotJson(f"has the key {found.key[:60]!r} twice in one object", found.line, found.column) from None
     except RecursionError:
-        raise NotJson(f"nested deeper than {DEEPEST} levels") from None
+        raise NotJson(f"is nested deeper than {DEEPEST} levels") from None
     except ValueError:
         raise NotJson("holds a number of thousands of digits") from None
     unclean = "\\u" in text or UNCLEAN.search(text) is not None
@@ -78,7 +76,7 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
 def _checked(value: Any, *, unclean: bool, level: int) -> tuple[Any, bool]:
     """The value with bounded depth and, where `unclean`, cleaned texts; and whether anything was replaced."""
     if level > DEEPEST:
-        raise NotJson(f"nested deeper than {DEEPEST} levels")
+        raise NotJson(f"is nested deeper than {DEEPEST} levels")
     if isinstance(value, str):
         text = clean_text(value) if unclean else value
         return text, text != value

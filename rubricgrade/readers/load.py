@@ -267,7 +267,7 @@ def _told(trajectories: list[Trajectory], faults: list[Fault]) -> list[Trajector
 def _orphans(trajectories: list[Trajectory], file: str) -> list[Fault]:
     """What else is odd in a file that can't be used as it is, so that it can be mended at one go."""
     return [
-        Fault(f"{remark.place}: {remark.message}", file, code="TR007")
+        Fault(str(remark), file, code="TR007")
         for trajectory in trajectories
         for remark in trajectory.warnings
         if remark.code == "orphan_result"

@@ -178,5 +178,6 @@ def _value(draft: Draft, attributes: dict[str, Any], name: str) -> Any:
     try:
         return parse(value)[0]
     except NotJson as error:
-        draft.fault(name, f"is not JSON ({error.reason}); it may have been cut by a limit on attribute length")
+        cut = "; it may have been cut by a limit on attribute length" if error.syntax else ""
+        draft.fault(name, f"{error.reason}{cut}")
         return None

@@ -94,8 +94,7 @@ def read_documents(file: Path, data: bytes) -> Source:
         value, changed = parse(text)
     except NotJson as error:
         if not _read_lines(source, text, notes):
-            reason = f"is not JSON: {error.reason}; {CUT}"
-            source.fault(reason, line=error.line, column=error.column)
+            source.fault(_told(error), line=error.line, column=error.column)
     else:
         source.documents.append(Document(value, stem(file), file=file, notes=notes + changed))
     return source
@@ -115,7 +114,7 @@ def _read_lines(source: Source, text: str, notes: tuple[str, ...]) -> bool:
         try:
             value, changed = parse(line)
         except NotJson as error:
-            faults.append((f"is not JSON: {error.reason}; {CUT}", number, error.column))
+            faults.append((_told(error), number, error.column))
             continue
         if not isinstance(value, dict | list):
             faults.append(("is JSON, but neither an object nor an array", number, 0))
@@ -130,6 +129,10 @@ def _read_lines(source: Source, text: str, notes: tuple[str, ...]) -> bool:
     for message, number, column in faults:
         source.fault(message, line=number, column=column)
     return True
+
+
+def _told(error: NotJson) -> str:
+    return f"{error.reason}; {CUT}" if error.syntax else error.reason
 
 
 def _decoded(data: bytes) -> tuple[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rubricgrade.grading.planning import Plan
 from rubricgrade.judge.estimating import Estimate
+from rubricgrade.judge.planning import NOBODY
 from rubricgrade.report.numbers import money
 from rubricgrade.report.visible import visible
 
@@ -29,7 +30,9 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     if notes:
         yield "; ".join(f"{number} {note}" for note, number in notes.items())
     yield "Gates are taken for passed. Calls that fail and are made again come on top."
-    if plan.total.cost is None:
+    if any(NOBODY in note for note in notes):
+        yield "No judge is named, so nobody would be asked; the figures are for any one model. Name it with --judge."
+    elif plan.total.cost is None:
         yield "A price is not known: give input_cost_per_token and output_cost_per_token in the judge's extra settings."
     for fault in plan.faults:
         yield f"not planned: {visible(fault)}"

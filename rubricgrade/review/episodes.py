@@ -12,9 +12,11 @@ from rubricgrade.readers import load_trajectory
 from rubricgrade.result import CriterionResult, Grade
 from rubricgrade.review.items import Item, items_of, results_of
 from rubricgrade.review.rubrics import find_rubrics
+from rubricgrade.review.trajectories import find_elsewhere, holds_trajectory
 from rubricgrade.rubric import Rubric
 from rubricgrade.runs.manifest import FILE as MANIFEST
 from rubricgrade.store.grades import grade_files, graded_folders, read_grade
+from rubricgrade.store.sources import read_sources
 from rubricgrade.trajectory import Trajectory
 
 
@@ -76,7 +78,7 @@ def find_episodes(
 
     Raises:
         InputError: There is no grade, or a rubric is missing.
-        StoreError: A grade can't be read.
+        StoreError: A grade, or the note of where it came from, can't be read.
     """
     if not top.is_dir():
         raise InputError(Fault("no such folder", str(top)))
@@ -89,8 +91,11 @@ def find_episodes(
         raise InputError(
             Fault("no grade in this folder, nor in any below it; `rubricgrade grade` makes some", str(top))
         )
-    known = find_rubrics(top, [grade for _, _, grade in found], rubrics)
-    by_hash = {trajectory.hash: trajectory for trajectory in trajectories}
+    grades = [grade for _, _, grade in found]
+    sources = [each for folder, _, _ in found for each in read_sources(folder)]
+    known = find_rubrics(top, grades, rubrics, sources)
+    apart = [grade for folder, _, grade in found if not holds_trajectory(folder)]
+    by_hash = find_elsewhere(apart, trajectories, sources)
     return tuple(
         Episode(
             key=_relative(folder, top) or folder.resolve().name,
@@ -103,6 +108,30 @@ def find_episodes(
         )
         for folder, files, grade in found
     )
+
+
+def require_trajectories(episodes: Sequence[Episode]) -> None:
+    """Find out before the first page is opened, not on it, that there is nothing to show.
+
+    Raises:
+        InputError: Trajectories are missing; says where they lay.
+        StoreError: The note of where they lay can't be read.
+    """
+    missing = [each for each in episodes if each.elsewhere is None and not holds_trajectory(each.folder)]
+    if not missing:
+        return
+    first = missing[0]
+    lay = next(
+        (
+            f", and {each.trajectory.path}, where it lay, is gone or has changed since"
+            for each in read_sources(first.folder)
+            if each.trajectory.hash == first.grade.trajectory.hash
+        ),
+        "",
+    )
+    others = f" (one of {len(missing)} such episodes)" if len(missing) > 1 else ""
+    message = f"holds no trajectory beside its grades{others}{lay}; name what was graded: --episodes FILE"
+    raise InputError(Fault(message, str(first.folder)))
 
 
 def _relative(folder: Path, top: Path) -> str:

@@ -12,26 +12,30 @@ from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.runs.manifest import FILE as MANIFEST
 from rubricgrade.runs.manifest import read_manifest
+from rubricgrade.store.sources import Sources
 
 NAME = "rubric.yaml"
 ABOVE = 3
 """Folders above a run in which a ``rubric.yaml`` is looked for."""
 
 
-def find_rubrics(top: Path, grades: Sequence[Grade], given: Sequence[Path] = ()) -> dict[str, Rubric]:
+def find_rubrics(
+    top: Path, grades: Sequence[Grade], given: Sequence[Path] = (), sources: Sequence[Sources] = ()
+) -> dict[str, Rubric]:
     """The rubric of every grade, by hash.
 
     Args:
         top: The folder that is reviewed: rubrics of its tasks, and those in and above it, are found by themselves.
         grades: Whose rubrics are wanted.
         given: Rubric files that the caller names; they must be good.
+        sources: What the grades' folders say about where their rubrics lay.
 
     Raises:
         InputError: One that was named can't be read, or one that is wanted is not to be found.
     """
     wanted = {grade.rubric.hash for grade in grades}
     found: dict[str, Rubric] = {}
-    for rubric in _candidates(top, given):
+    for rubric in _candidates(top, given, sources):
         if wanted <= found.keys():
             break
         found.setdefault(rubric.hash, rubric)
@@ -40,13 +44,23 @@ def find_rubrics(top: Path, grades: Sequence[Grade], given: Sequence[Path] = ())
     return {name: found[name] for name in wanted}
 
 
-def _candidates(top: Path, given: Sequence[Path]) -> Iterator[Rubric]:
+def _candidates(top: Path, given: Sequence[Path], sources: Sequence[Sources]) -> Iterator[Rubric]:
     yield from [load_rubric(path) for path in given]
+    yield from _where_they_lay(sources)
     for manifest in (top / MANIFEST, *sorted(top.glob(f"*/{MANIFEST}"))):
         if manifest.is_file():
             yield from _of_tasks(manifest.parent)
     places = [top.resolve(), *top.resolve().parents[:ABOVE]]
     yield from _readable(place / NAME for place in places)
+
+
+def _where_they_lay(sources: Sequence[Sources]) -> Iterator[Rubric]:
+    for each in {(each.rubric.path, each.rubric.hash): each for each in sources}.values():
+        try:
+            yield load_rubric(each.rubric.path, vars=each.vars)
+        except InputError:
+            # It is gone or was changed; if no other place has it, the caller is told.
+            continue
 
 
 def _of_tasks(run: Path) -> Iterator[Rubric]:

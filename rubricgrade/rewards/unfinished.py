@@ -27,7 +27,7 @@ def unfinished(trajectory: Trajectory, rubric: Subject, cause: Cause, message: s
         causes=(cause,),
         rubric=rubric,
         trajectory=Subject(id=trajectory.id, hash=trajectory.hash),
-        warnings=(*(f"{warning.place}: {warning.message}" for warning in trajectory.warnings), f"{cause}: {message}"),
+        warnings=(*map(str, trajectory.warnings), f"{cause}: {message}"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"rubricgrade": __version__, "python": platform.python_version()},
     )

@@ -269,12 +269,22 @@ class Pdf(File):
 
 
 class Table(File):
-    """Cells of a CSV or XLSX file against a sealed CSV; value = matching cells / expected cells."""
+    """Cells of a CSV or XLSX file against a sealed CSV; value = matching cells / expected cells.
+
+    Attributes:
+        expected: The sealed CSV file.
+        key: Columns that name a row.
+        columns: Columns to compare. Default: all of the sealed file but the key.
+        sheet: Of a workbook; the first unless named.
+        extra_rows: Whether the cells of a row that is not in the sealed file count as ``wrong`` ones, which lowers the
+            value, or such rows are ``allowed``.
+    """
 
     expected: Path
     key: Many[Text]
     columns: Many[Text] = ()
     sheet: Text | None = None
+    extra_rows: Literal["wrong", "allowed"] = "wrong"
 
 
 class Mail(Part):

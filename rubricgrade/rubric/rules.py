@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from rubricgrade.rubric.check import Check, Command, File
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.model import Band, Criterion, Gate, Rubric
-from rubricgrade.rubric.wording import unknown_names
+from rubricgrade.rubric.wording import MOST_FILLED, filled_length, unknown_names
 
 Place = tuple[str | int, ...]
 
@@ -97,6 +97,16 @@ def _problems(rubric: Rubric) -> Iterator[Problem]:
     for name, check in rubric.checks.items():
         yield from _check(rubric, check, ("checks", name), repr(name))
     yield from _judge(rubric, rubric.judge, ("judge",), "'judge'", item=False)
+    if (length := filled_length(_texts(rubric, criteria), rubric.vars)) > MOST_FILLED:
+        yield Problem((), f"has {length:,} characters of text with names filled in, more than {MOST_FILLED:,}")
+
+
+def _texts(rubric: Rubric, criteria: list[Placed]) -> Iterator[str]:
+    """Every text that names are filled into, but for the commands' environment."""
+    yield from (item.description for item in (*rubric.gates, *(one.criterion for one in criteria)))
+    for judge in (rubric.judge, *(one.criterion.judge for one in criteria)):
+        if judge is not None:
+            yield from (text for text in (judge.guidance, judge.reference) if text is not None)
 
 
 def _ids(rubric: Rubric, criteria: list[Placed]) -> Iterator[Problem]:
@@ -123,8 +133,12 @@ def _item(rubric: Rubric, item: Gate | Criterion, place: Place) -> Iterator[Prob
         name = item.when.rpartition("vars.")[2]
         if name not in rubric.vars:
             yield Problem((*place, "when"), f"no variable is called {name!r}{nearest(name, rubric.vars)}")
-    with_item = isinstance(item, Criterion) and item.for_each is not None
-    yield from _text(rubric, item.description, (*place, "description"), repr(item.id), item=with_item)
+    each = item.for_each if isinstance(item, Criterion) else None
+    here = (*place, "description")
+    yield from _text(rubric, item.description, here, repr(item.id), item=each is not None)
+    if each is not None and filled_length([item.description], rubric.vars) * each.at_most > MOST_FILLED:
+        message = f"{item.id!r} has more than {MOST_FILLED:,} characters with {each.at_most} items filled in"
+        yield Problem(here, f"{message}; name the item less often, or lower 'at_most'")
 
 
 def _criterion(rubric: Rubric, one: Placed) -> Iterator[Problem]:
@@ -224,6 +238,8 @@ def _text(rubric: Rubric, text: str, place: Place, owner: str, *, item: bool) ->
         may = f"; known here: {', '.join(known)}" if known else "; this rubric has no vars"
         message = f"{owner} has an unknown template variable {{{{ {name} }}}}: only names are looked up{may}"
         yield Problem(place, message)
+    if (length := filled_length([text], rubric.vars)) > MOST_FILLED:
+        yield Problem(place, f"{owner} has {length:,} characters with its names filled in, more than {MOST_FILLED:,}")
 
 
 def _inside(path: str, place: Place) -> Iterator[Problem]:

@@ -146,7 +146,7 @@ def _parsed(data: bytes, file: str) -> Body:
     except UnicodeDecodeError as error:
         raise InputError(Fault(f"is not UTF-8: byte {error.start} can't be read", file)) from None
     except NotJson as error:
-        raise InputError(Fault(f"is not JSON: {error.reason}", file, error.line, error.column)) from None
+        raise InputError(Fault(error.reason, file, error.line, error.column)) from None
     fields = as_object(value)
     if fields is None:
         raise InputError(Fault("must be a JSON object", file))

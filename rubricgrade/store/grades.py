@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from rubricgrade.errors import StoreError
 from rubricgrade.readers.episode import FILE as TRAJECTORY
-from rubricgrade.result import Grade
+from rubricgrade.result import Grade, Subject
 
 FOLDER = "grades"
 NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d+)\.json\Z")
@@ -117,7 +117,12 @@ def graded_folders(top: Path) -> Iterator[Path]:
 def grade_stem(grade: Grade) -> str:
     """What the names of its files begin with: the rubric, its hash, and the judge."""
     judge = re.sub(r"[^\w.-]+", "_", grade.judge.id)[:60] if grade.judge else "code"
-    return f"{grade.rubric.id[:60]}.{grade.rubric.hash.removeprefix('sha256:')[:8]}-{judge}"
+    return f"{rubric_stem(grade.rubric)}-{judge}"
+
+
+def rubric_stem(rubric: Subject) -> str:
+    """A rubric in the name of a file: its id and its hash, both cut."""
+    return f"{rubric.id[:60]}.{rubric.hash.removeprefix('sha256:')[:8]}"
 
 
 def _number(name: str, stem: str) -> int:

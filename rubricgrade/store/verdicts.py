@@ -22,6 +22,8 @@ from rubricgrade.store.database import Database
 from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
 
 SCHEMA = "rubricgrade.verdict/1"
+RECORDED = "verdicts.jsonl"
+"""What a file of recorded verdicts is called that lies with the rubric that it is for."""
 _REMEMBERED = 10_000  # hashes of texts that need not be written again
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -94,6 +96,15 @@ class Verdict(_Line):
     def open(self) -> bool:
         """Whether it is a skeleton, still to be filled in."""
         return self.answer is None
+
+    @property
+    def of_vote(self) -> tuple[object, ...]:
+        """Which vote it is: a judge casts each once. The same question asked with other settings is another key."""
+        return self.question, self.recorded_by, self.vote, self.key
+
+    def says_the_same_as(self, other: Verdict) -> bool:
+        """Whether two records of a vote agree in all that decides anything or is shown for a reason."""
+        return (self.answer, self.reasoning, self.evidence) == (other.answer, other.reasoning, other.evidence)
 
 
 _Kept = tuple[Sequence[Verdict], Mapping[str, Prompt]]
@@ -288,7 +299,8 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
     """All lines of a file of recorded verdicts, skeletons included.
 
     Raises:
-        InputError: The file can't be read, or a line is no verdict; every such line is named.
+        InputError: The file can't be read, a line is no verdict, or two lines say different things for one vote (by
+            the same judge on the same question); every such line is named.
     """
     try:
         facts = path.stat()
@@ -301,6 +313,7 @@ def read_verdicts(path: Path) -> tuple[Verdict, ...]:
 def _read(path: Path, _changed: int, _size: int) -> tuple[Verdict, ...]:
     verdicts: list[Verdict] = []
     faults: list[Fault] = []
+    votes: dict[tuple[object, ...], tuple[int, Verdict]] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
@@ -313,10 +326,33 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[Verdict, ...]:
             continue
         if not verdict.open and not verdict.recorded_by:
             faults.append(Fault("a recorded verdict says who gave it ('recorded_by')", str(path), number))
+        if not verdict.open:
+            first, other = votes.setdefault(verdict.of_vote, (number, verdict))
+            if not verdict.says_the_same_as(other):
+                faults.append(Fault(_contradiction(first, other, verdict), str(path), number))
         verdicts.append(verdict)
     if faults:
         raise InputError(faults)
     return tuple(verdicts)
+
+
+def beside(rubric: Path) -> tuple[Path, ...]:
+    """The recorded verdicts that lie with a rubric's file, if any do.
+
+    The commands and the reward server take them where nobody is asked and no others are named; `grade` of Python takes
+    the files that `JudgeOptions.verdicts` names and no others.
+    """
+    file = rubric.parent / RECORDED
+    return (file,) if file.is_file() else ()
+
+
+def _contradiction(number: int, one: Verdict, other: Verdict) -> str:
+    differ = f"{one.answer!r} there, {other.answer!r} here"
+    what = differ if one.answer != other.answer else "with other reasons or quotes"
+    return (
+        f"line {number} records another verdict by {other.recorded_by!r} on the same question ({what}): "
+        "keep one of the two lines"
+    )
 
 
 def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> None:

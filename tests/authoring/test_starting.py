@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rubricgrade import library
 from rubricgrade.authoring.scaffolding import TEMPLATES, start_rubric
 from rubricgrade.errors import InputError
 from rubricgrade.loading import check_rubric, load_rubric
@@ -28,8 +29,10 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     with pytest.raises(InputError, match="is not empty"):
         start_rubric(tmp_path, "coding")
-    with pytest.raises(InputError, match="did you mean 'coding'"):
+    with pytest.raises(InputError, match="did you mean 'coding'") as error:
         start_rubric(tmp_path / "new", "codin")
+    for name in (*TEMPLATES, *(rubric.name for rubric in library.ready("rubrics"))):
+        assert re.search(rf"[ ,]{name}\b", str(error.value))
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

@@ -90,6 +90,31 @@ def test_with_nobody_to_ask_it_stays_open(tmp_path: Path) -> None:
     assert done.untried == ("other",)
 
 
+@pytest.mark.parametrize(
+    ("answer", "quote", "words"),
+    [
+        ("yes", "thanks a lot", 'it quotes what does not stand in the record: "thanks a lot"'),
+        ("yes", "thank", 'its quotes say too little: "thank"; one must have at least two words and eight letters'),
+        ("cannot_tell", "thanks a lot", "it quotes what does not stand in the record"),
+        ("maybe", "thank you", "is none of no, yes, cannot_tell"),
+    ],
+)
+@pytest.mark.parametrize("expected", ["met", "cannot_tell"])
+def test_a_recorded_verdict_that_does_not_count_is_open_and_no_failure_of_the_rubric(
+    tmp_path: Path, expected: str, answer: str, quote: str, words: str
+) -> None:
+    path = write_rubric(tmp_path, JUDGED.replace("thank you, expect: met", f"thank you, expect: {expected}"))
+    missing = tmp_path / "open.jsonl"
+    run("test", path, "-c", "thanks", "--missing", missing)
+    (line,) = map(json.loads, missing.read_text().splitlines())
+    filled = {"answer": answer, "reasoning": "so it is", "evidence": [{"quote": quote}], "recorded_by": "hand: me"}
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps({**line, **filled}) + "\n")
+    done = run("test", path, "-c", "thanks")
+    assert done.code == 3
+    assert f"expected {expected}, found open (judge_unparseable)" in done.out
+    assert words in done.out
+
+
 def verdict(answer: str) -> Wire:
     said = {"reasoning": "because", "evidence": [{"where": "[0].text", "quote": "thank you"}], "answer": answer}
     return completion(json.dumps(said))

@@ -31,13 +31,15 @@ def documents(
 def test_every_format_as_text(provider: Provider, tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "a.md": b"\xef\xbb\xbf# T\xc3\xaft\xff\n", "t.csv": "a,b\n1,2\n", "b.xlsx": workbook(("n", "x"), (1, None), sheet="Q3"),
-        "p.pdf": pdf("First", "Second"), "z.bin": b"\0\1\2", "sub/c.json": "{}",
+        "p.pdf": pdf("First", "Second"), "z.bin": b"\0\1\2", "sub/c.json": "{}", "u.txt": "wide\n".encode("utf-16"),
     }  # fmt: skip
     world = {"outbox/1.eml": eml("cfo@acme.test", attachment="mis.csv")}
     found = documents(provider, tmp_path, Episode(files, world), "*", "**/*.json", world=("outbox/*.eml",))
     texts = {document.path: document for document in found}
-    assert list(texts) == ["a.md", "b.xlsx", "p.pdf", "t.csv", "z.bin", "sub/c.json", "outbox/1.eml"]
+    assert list(texts) == ["a.md", "b.xlsx", "p.pdf", "t.csv", "u.txt", "z.bin", "sub/c.json", "outbox/1.eml"]
     assert texts["a.md"].text == "# Tït\ufffd\n"
+    assert texts["a.md"].note == "is no UTF-8 text: byte 9 can't be decoded; what can't be decoded is shown as U+FFFD"
+    assert texts["u.txt"].text == "wide\n"
     assert texts["t.csv"].text == "a,b\n1,2\n"
     assert texts["b.xlsx"].text == "[sheet Q3]\nn | x\n1"
     assert texts["p.pdf"].text == "[PDF of 2 pages]\n\n[page 1]\nFirst\n\n[page 2]\nSecond"

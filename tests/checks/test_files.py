@@ -27,6 +27,7 @@ def database() -> bytes:
         connection.execute(
             "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS i FROM n"
         )
+        connection.execute("CREATE TABLE odd AS SELECT CAST(x'ff' AS TEXT) AS t")
         connection.commit()
         connection.close()
         return path.read_bytes()
@@ -64,7 +65,13 @@ FILES: dict[str, str | bytes] = {
     "d.db": database(),
     "i.png": PNG,
     "p.pdf": pdf("One page for the CFO", "Two"),
-    "binary.md": b"\xff\xfe Total \x00",
+    "wide.md": "Total: 48.2\n".encode("utf-16"),
+    "wide.json": '{"total": 5}'.encode("utf-16"),
+    "latin.md": "Total für 48.2\n".encode("latin-1"),
+    "nul.md": b"Total\0 48.2\n",
+    "unmarked.json": '{"total": 5}'.encode("utf-16-le"),
+    "latin.csv": "region,total\nKöln,1\n".encode("latin-1"),
+    "empty": "",
     "out/a.log": "x",
 }
 
@@ -74,7 +81,8 @@ MET: list[Mapping[str, Any]] = [
     {"exists": {"path": "report.md", "min_bytes": 5}},
     {"contains": {"path": "report.md", "text": "48.2 lakh"}},
     {"contains": {"path": "report.md", "text": "total:", "ignore_case": True}},
-    {"contains": {"path": "binary.md", "text": "Total"}},
+    {"contains": {"path": "wide.md", "text": "Total"}},
+    {"json": {"path": "wide.json", "at": "$.total", "equals": 5}},
     {"matches": {"path": "report.md", "pattern": r"^Total:\s+48\.2"}},
     {"json": {"path": "r.json", "at": "$.total", "equals": 48.2}, "within": "0.5%"},
     {"json": {"path": "r.json", "at": "$.rows[0].n", "equals": 1}},
@@ -91,6 +99,7 @@ MET: list[Mapping[str, Any]] = [
     {"pdf": {"path": "p.pdf", "at_least": 1, "at_most": 2}},
     {"not": {"exists": "secrets.env"}},
     {"not": {"not": {"exists": "report.md"}}},
+    {"not": {"exists": "empty"}},
 ]
 
 NOT_MET: list[tuple[Mapping[str, Any], str]] = [
@@ -112,6 +121,8 @@ NOT_MET: list[tuple[Mapping[str, Any], str]] = [
     ({"pdf": {"path": "p.pdf", "at_most": 1}}, "expected at most 1 pages"),
     ({"pdf": {"path": "p.pdf", "contains": "three"}}, "is on none of them"),
     ({"not": {"exists": "report.md"}}, "not: report.md has"),
+    ({"not": {"exists": {"path": "empty", "min_bytes": 0}}}, "not: empty has 0 bytes"),
+    ({"not": {"contains": {"path": "wide.md", "text": "Total"}}}, "not: wide.md"),
 ]
 
 AGENTS: list[tuple[Mapping[str, Any], str]] = [
@@ -123,6 +134,14 @@ AGENTS: list[tuple[Mapping[str, Any], str]] = [
     ({"sqlite": {"path": "report.md", "query": "SELECT 1 FROM t"}}, "the query fails"),
     ({"sqlite": {"path": "d.db", "query": "SELECT nope FROM t"}}, "no such column"),
     ({"sqlite": {"path": "d.db", "query": "SELECT i FROM endless"}, "timeout": 1}, "the query fails: interrupted"),
+    ({"sqlite": {"path": "d.db", "query": "SELECT t FROM odd"}}, "a text that is no UTF-8"),
+    ({"contains": {"path": "latin.md", "text": "48.2"}}, "latin.md: is no UTF-8 text: byte 7"),
+    ({"not": {"contains": {"path": "latin.md", "text": "für"}}}, "latin.md: is no UTF-8 text"),
+    ({"not": {"contains": {"path": "nul.md", "text": "Total 48"}}}, "nul.md: is no text: it holds NUL"),
+    ({"matches": {"path": "nul.md", "pattern": "Total"}}, "nul.md: is no text"),
+    ({"not": {"matches": {"path": "latin.md", "pattern": "für"}}}, "latin.md: is no UTF-8 text"),
+    ({"json": {"path": "unmarked.json", "at": "$.total"}}, "unmarked.json: is no text"),
+    ({"csv": {"path": "latin.csv", "column": "total", "row": 1}}, "latin.csv: is no UTF-8 text"),
     ({"image": {"path": "report.md"}}, "is no PNG"),
     ({"pdf": {"path": "report.md"}}, "is no readable PDF"),
     ({"not": {"json": "report.md"}}, "is no JSON"),
@@ -211,7 +230,7 @@ def table(ask: Ask, content: str | bytes, expected: str, path: str = "t.csv", **
 
 def test_a_table_earns_its_part(ask: Ask) -> None:
     expected = "region,total,head\nWest,48.2,Ann\nEast,1,Bob\n"
-    right = table(ask, 'region,total,head\n east ,1.005,Bob\nWEST,"48.2",Ann\nSouth,9,X\n', expected)
+    right = table(ask, 'region,total,head\n east ,1.005,Bob\nWEST,"48.2",Ann\n , ,\n', expected)
     assert (right.value, right.passed, right.total) == (1.0, 4, 4)
     part = table(ask, "region,head,total\nWest,Eve,48.2\nEast,Bob,2\n", expected)
     assert part.value == 0.5
@@ -223,6 +242,27 @@ def test_a_row_that_stands_twice_earns_nothing(ask: Ask) -> None:
     outcome = table(ask, "region,total\nWest,1\nWest,48.2\n", "region,total\nWest,48.2\n")
     assert outcome.value == 0.0
     assert "stands there twice" in outcome.evidence[1].quote
+
+
+def test_rows_that_nobody_expects_are_wrong_unless_they_are_allowed(ask: Ask) -> None:
+    content, expected = "region,total\nWest,48.2\nSouth,1\nSouth,1\nNorth,2\n", "region,total\nWest,48.2\n"
+    outcome = table(ask, content, expected)
+    assert (outcome.value, outcome.passed, outcome.total) == (0.25, 1, 4)
+    assert "3 rows that are not expected" in outcome.message
+    assert [item.quote for item in outcome.evidence[1:]] == [
+        f"{name}: is not expected" for name in ("south", "south", "north")
+    ]
+    assert table(ask, content, expected, extra_rows="allowed").value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("expected", "why"),
+    [("region\nWest\n", "no column beside its key"), ("region,total\nWest,1\nwest,2\n", "two rows")],
+)
+def test_a_sealed_table_that_can_measure_nothing_is_the_graders_fault(ask: Ask, expected: str, why: str) -> None:
+    outcome = table(ask, "region,total\nWest,1\n", expected)
+    assert (outcome.fault, outcome.cause) == ("grader", "check_error")
+    assert why in outcome.message
 
 
 def test_a_table_may_be_a_workbook(ask: Ask) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,8 +27,26 @@ def workbook(*rows: tuple[Any, ...], sheet: str = "Sheet") -> bytes:
     return data.getvalue()
 
 
-def test_text_of_any_bytes() -> None:
-    assert readers.text(b"\xef\xbb\xbfa\xff") == "a�"
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbft\xc3\xb6", "tö".encode(), "tö".encode("utf-16"), b"\xfe\xff\0t\0\xf6"])
+def test_text_says_its_encoding_or_is_utf_8(data: bytes) -> None:
+    assert readers.text(data, "a.md") == "tö"
+
+
+UNREADABLE = {
+    "latin-1": ("secret tö".encode("latin-1"), "is no UTF-8 text: byte 8 can't be decoded"),
+    "nul": (b"sec\0ret", r"holds NUL \(character 4\)"),
+    "utf-16 without a mark": ("secret".encode("utf-16-le"), "holds NUL"),
+    "utf-16 in halves": (b"\xff\xfes\0e", "is no UTF-16 text: byte 4"),
+    "utf-16 with a lone surrogate": (b"\xff\xfe\0\xd8a\0", "is no UTF-16 text"),
+    "utf-32": ("secret".encode("utf-32"), "holds NUL"),
+}
+
+
+@pytest.mark.parametrize(("data", "why"), UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("read", [readers.text, readers.json_value, readers.csv_rows, readers.csv_records])
+def test_what_is_no_text_is_read_by_nobody(read: Callable[[bytes, str], Any], data: bytes, why: str) -> None:
+    with pytest.raises(BadArtifact, match=f"a.txt: .*{why}"):
+        read(data, "a.txt")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +168,24 @@ def test_a_mail_with_everything() -> None:
     assert mail.subject == "MIS ₹"
     assert mail.body.strip() == "Hello"
     assert mail.attachments == (("mis.csv", b"a,b"),)
+
+
+BODY = b"From: a@x.test\r\nContent-Type: text/plain; charset=%s\r\nContent-Transfer-Encoding: 8bit\r\n\r\n%s"
+
+
+@pytest.mark.parametrize(
+    "data", [BODY % (b"latin-1", b"t\xf6"), BODY % (b"utf-8", b"t\xc3\xb6"), BODY % (b"us-ascii", b"t\xc3\xb6")]
+)
+def test_a_mail_is_read_in_its_charset_or_as_utf_8(data: bytes) -> None:
+    assert read_mail(data, "m.eml").body == "tö"
+
+
+@pytest.mark.parametrize(
+    "data", [BODY % (b"utf-8", b"t\xf6"), BODY % (b"nonsense", b"t\xf6"), BODY % (b"latin-1", b"t\0")]
+)
+def test_a_mail_whose_body_is_no_text_is_refused(data: bytes) -> None:
+    with pytest.raises(BadArtifact, match=r"m\.eml: is no"):
+        read_mail(data, "m.eml")
 
 
 def test_a_display_name_is_no_address() -> None:

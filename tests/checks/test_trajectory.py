@@ -90,3 +90,23 @@ def test_an_episode_that_ends_without_a_word(ask: Ask) -> None:
 def test_a_tolerance_holds_for_arguments(ask: Ask) -> None:
     check = {"trajectory": {"tool": "book", "arguments": {"price": 100}}, "within": "1%"}
     assert ask.one(check, episode=Episode(steps=STEPS)).value == 1.0
+
+
+UNCLEAR = {
+    "a key twice": '{"id": "u1", "id": "u2"}',
+    "nested too deeply": '{"id": "u1", "x": ' + "[" * 200 + "]" * 200 + "}",
+    "nested beyond any parser": '{"id": "u1", "x": ' + "[" * 100_000,
+    "an endless number": '{"id": "u1", "x": ' + "1" * 5000 + "}",
+}
+
+
+@pytest.mark.parametrize("raw", UNCLEAR.values(), ids=UNCLEAR)
+def test_arguments_that_can_be_read_in_two_ways_pass_no_rule_on_arguments(ask: Ask, raw: str) -> None:
+    episode = Episode(files=None, steps=(message("assistant", "", Call(name="pay", raw=raw)),))
+    asked: dict[str, Any] = {"tool": "pay", "arguments": {"id": "u1"}}
+    rules: list[dict[str, Any]] = [asked, {**asked, "never": True}, {"tool": "pay", "argument_matches": {"id": "u"}}]
+    checks: list[dict[str, Any]] = [{"trajectory": rule} for rule in rules]
+    for outcome in ask.all([*checks, {"not": checks[0]}], episode=episode):
+        assert (outcome.value, outcome.fault) == (None, "agent"), outcome.message
+        assert outcome.evidence[0].where == "[1].call_1"
+    assert ask.one({"trajectory": {"tool": "pay", "never": True}}, episode=episode).value == 0.0

@@ -112,6 +112,15 @@ def test_a_dry_run_in_words(asked: list[str | Path]) -> None:
     assert "input_cost_per_token" in done.out
 
 
+def test_a_dry_run_for_no_judge_counts_and_says_that_none_is_named(asked: list[str | Path]) -> None:
+    done = run(*(each for each in asked if each != "--json"), "--dry-run")
+    assert done.code == 0, done.err
+    assert re.search(r"^all +3 +\d[\d,]* to \d[\d,]* +\d+ to 12,288 +unknown$", done.out, re.MULTILINE)
+    assert "No judge is named, so nobody would be asked" in done.out
+    assert "input_cost_per_token" not in done.out
+    assert run(*asked, "--dry-run", "--offline").json["notes"] == {"offline: not recorded, and nobody is asked": 3}
+
+
 def test_open_questions_are_written_also_when_nobody_is_named(asked: list[str | Path], tmp_path: Path) -> None:
     missing = tmp_path / "missing.jsonl"
     assert run(*asked, "--missing", missing).code == 3

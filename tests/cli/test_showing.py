@@ -63,6 +63,28 @@ def test_what_is_not_there(folder: Path, arguments: list[str], words: str) -> No
     assert words in done.err
 
 
+def test_a_folder_of_episodes_is_listed(tmp_path: Path) -> None:
+    for name, score in (("a", 1.0), ("b", 0.25)):
+        write_grade(grade(score, criteria=(criterion("c", 1, score),)), tmp_path / "run" / name)
+    done = run("show", tmp_path / "run")
+    assert done.code == 0
+    first, second = done.out.splitlines()
+    assert "(a)" in first
+    assert "(b)" in second
+    assert "0.25" in second
+    assert f"rubricgrade show {tmp_path / 'run' / 'a'}" in done.err
+    one = run("show", tmp_path / "run", "--json")
+    assert (one.code, one.out) == (2, "")
+    assert "lists those below" in one.err
+
+
+def test_an_episode_without_a_grade_has_none_below(episode: Path) -> None:
+    for options in ([], ["--json"]):
+        done = run("show", episode, *options)
+        assert done.code == 2
+        assert "no grade in this folder; `rubricgrade grade` makes" in done.err
+
+
 def test_no_grade_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes")
     for place, words in (("", "no grade"), ("notes.txt", "no grade file"), ("absent", "no such file or folder")):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubricgrade.episode.stage import read_call
 from rubricgrade.episode.tools import BUILT_IN, Told, Toolbox, cut
 from rubricgrade.sandbox import Sandbox
 from tests.episode.making import in_fork
@@ -77,3 +78,10 @@ def test_a_cut_text_keeps_both_ends_and_says_how_much_is_gone(text: str, limit: 
         assert shown.startswith(text[:half])
         assert shown.endswith(text[-half:])
         assert f"{len(text) - 2 * half} characters are not shown" in shown
+
+
+@pytest.mark.parametrize("raw", ['{"n": 2, "n": 1}', '{"n": NaN}', "[1]", "{broken", "[" * 100_000])
+def test_arguments_that_are_no_plain_object_are_kept_as_they_came(raw: str) -> None:
+    kept = read_call("c", "pay", raw)
+    assert (kept.arguments, kept.raw) == (None, raw)
+    assert read_call("c", "pay", '{"n": 1}').arguments == {"n": 1}

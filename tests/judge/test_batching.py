@@ -186,7 +186,8 @@ class TestOneBadAnswer:
             (lambda found: [{**found[0], "answer": "met"}, *found[1:]], "not one of"),
             (lambda found: [{**found[0], "evidence": "x"}, *found[1:]], "no list"),
             (lambda found: [None, *found[1:]], "not answered"),
-            (lambda found: [one("q1", "yes", "words that nobody wrote"), *found[1:]], "no quote of it stands"),
+            (lambda found: [one("q1", "yes", "words that nobody wrote"), *found[1:]], "does not stand in the record"),
+            (lambda found: [one("q1", "no", "words that nobody wrote"), *found[1:]], "does not stand in the record"),
         ],
     )
     def test_is_an_error_for_that_criterion_only(self, change: Any, words: str) -> None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubricgrade import errors
+from rubricgrade import errors, grade
 from rubricgrade.chat.contract import AskFailed, Reply, Request
 from rubricgrade.evidence import Document
+from rubricgrade.grading.judges import Judges
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.result import Usage
 from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, write_verdicts
@@ -89,14 +90,47 @@ class TestAskingAgain:
         assert '"the sum is 48.2 lakh"' in chat.asked[1].messages[-1]["content"]
 
     @pytest.mark.parametrize(
-        "quotes",
-        [(), ("48.2L",), ("no such words",), ("Is this criterion true of the episode",), ("FINAL MESSAGE: [3].text",)],
+        ("quotes", "words"),
+        [
+            ((), "gives none"),
+            ((" ",), "gives none"),
+            (("48.2L",), 'say too little: "48.2L"; one must have at least two words'),
+            (("no such words",), 'does not stand in the record: "no such words"'),
+            ((QUOTE, "no such words"), 'does not stand in the record: "no such words"'),
+            (("Is this criterion true of the episode",), "does not stand in the record"),
+            (("FINAL MESSAGE: [3].text",), "does not stand in the record"),
+            (tuple(f"made-up words {number}" for number in range(5)), '"made-up words 2" and 2 more'),
+        ],
     )
-    def test_a_yes_without_a_quote_stays_open(self, quotes: tuple[str, ...]) -> None:
+    def test_a_yes_without_a_quote_stays_open(self, quotes: tuple[str, ...], words: str) -> None:
         judged, chat = ask_once(said("yes", *quotes), judged=rubric({"judge": {"if_cannot_tell": "worst"}}))
         assert (judged.value, judged.cause) == (None, "judge_unparseable")
         assert len(chat.asked) == 2
-        assert judged.message == 'the judge answered "yes", and no quote of it stands in the record'
+        assert judged.message.startswith('the judge answered "yes", but ')
+        assert words in judged.message
+
+    @pytest.mark.parametrize("answer", ["no", "cannot_tell"])
+    @pytest.mark.parametrize("quotes", [("no such words",), (QUOTE, "no such words")])
+    def test_no_answer_may_rest_on_a_quote_that_is_not_there(self, answer: str, quotes: tuple[str, ...]) -> None:
+        judged, chat = ask_once(said(answer, *quotes))
+        assert (judged.value, judged.cause, len(chat.asked)) == (None, "judge_unparseable", 2)
+        assert judged.message.startswith(f'the judge answered "{answer}", but it quotes what does not stand')
+        assert '"no such words"' in chat.asked[1].messages[-1]["content"]
+        assert "leave out" in chat.asked[1].messages[-1]["content"]
+
+    def test_nor_may_a_yes_that_needs_none(self) -> None:
+        asked = rubric({"description": "does not email anyone else"})
+        assert ask_once(said("yes", "no such words"), judged=asked)[0].value is None
+        assert ask_once([said("yes", "no such words"), said("yes")], judged=asked)[0].value == 1.0
+
+    @pytest.mark.parametrize("quote", [QUOTE, "48.2L", "Two expenses lacks sign-off: hotel Pune, taxi Goa", "", " "])
+    def test_a_no_may_quote_what_is_there_or_nothing(self, quote: str) -> None:
+        judged, chat = ask_once(said("no", quote))
+        assert (judged.verdict, len(chat.asked)) == ("not_met", 1)
+
+    def test_a_no_that_drops_its_made_up_quote_counts(self) -> None:
+        judged, chat = ask_once([said("no", "no such words"), NO])
+        assert (judged.verdict, judged.evidence, len(chat.asked)) == ("not_met", (), 2)
 
     def test_the_second_answer_may_differ(self) -> None:
         assert ask_once([said("yes", "no such words"), NO])[0].verdict == "not_met"
@@ -111,6 +145,9 @@ class TestAskingAgain:
         assert ask_once(near)[0].evidence[0].verified == "near"
         assert ask_once(near)[0].value == 1.0
         assert ask_once(near, strict_evidence=True)[0].value is None
+        nearly_no = near.replace('"yes"', '"no"')
+        assert ask_once(nearly_no)[0].value == 0.0
+        assert ask_once(nearly_no, strict_evidence=True)[0].value is None
 
     def test_absence_needs_no_quote(self) -> None:
         judged, chat = ask_once(said("yes"), judged=rubric({"description": "does not email anyone else"}))
@@ -152,6 +189,20 @@ class TestFaults:
         judged, _ = ask_once([failure])
         assert (judged.value, judged.cause, judged.message) == (None, cause, "it broke")
         assert judged.record.usage.calls == 4
+
+    @pytest.mark.parametrize(
+        ("prompt", "words"),
+        [
+            ("{{ criterion < 1 }}", "can't be rendered: line 1 of the prompt: '<' not supported"),
+            ("{{ 'x' * 10**10 }}", "can't be rendered: line 1 of the prompt: arithmetic"),
+            ("{{ vars.n }}", "can't be worded: ValueError"),
+        ],
+    )
+    def test_a_question_that_cannot_be_worded_is_open_and_nobody_is_asked(self, prompt: str, words: str) -> None:
+        judged, chat = ask_once(YES, judged=rubric({"judge": {"prompt": prompt}}, vars={"n": 10**5000}))
+        assert (judged.verdict, judged.value, judged.cause) == ("error", None, "judge_failed")
+        assert words in judged.message
+        assert chat.asked == []
 
     def test_what_an_earlier_call_took_is_counted(self) -> None:
         judged, _ = ask_once(["prose", AskFailed("down", "server", Usage(calls=2, cost=0.5))])
@@ -464,9 +515,45 @@ class TestRecorded:
         assert judged.evidence[0].where == "[3].text"
 
     def test_its_quotes_are_looked_up_too(self, tmp_path: Path) -> None:
-        files = self.record(tmp_path / "v.jsonl", self.filled("yes", "words that nobody wrote"))
-        judged, _ = ask_once(NO, verdicts=files)
-        assert (judged.value, judged.cause) == (None, "judge_unparseable")
+        for answer in ("yes", "no", "cannot_tell"):
+            files = self.record(tmp_path / f"{answer}.jsonl", self.filled(answer, "words that nobody wrote"))
+            judged, _ = ask_once(NO, verdicts=files)
+            assert (judged.value, judged.cause) == (None, "judge_unparseable")
+            assert judged.message.startswith(f'"{answer}" is recorded, but it quotes what does not stand')
+
+    @pytest.mark.parametrize(("answer", "quote"), [("no", "words that nobody wrote"), ("cannot_tell", "nor these")])
+    @pytest.mark.parametrize("policy", ["worst", "open"])
+    def test_a_penalty_is_neither_lifted_nor_given_by_a_made_up_quote(
+        self, answer: str, quote: str, policy: str, tmp_path: Path
+    ) -> None:
+        penalty = {"id": "c2", "points": -1, "description": "is rude", "judge": {"if_cannot_tell": policy}}
+        asked = rubric({"points": 2}, penalty)
+        judges = Judges(JudgeOptions(offline=True, cache=False))
+        assert grade(trajectory(), asked, judge=judges).bounds == (0.0, 1.0)
+        answers = {"c1": ("yes", QUOTE), "c2": (answer, quote)}
+        files = self.record(
+            tmp_path / "v.jsonl",
+            *(
+                skeleton.model_copy(
+                    update={
+                        "answer": answers[skeleton.criterion][0],
+                        "evidence": (RecordedQuote(quote=answers[skeleton.criterion][1]),),
+                        "recorded_by": "hand: Ada",
+                    }
+                )
+                for skeleton in judges.unanswered.values()
+            ),
+        )
+        found = grade(trajectory(), asked, judge=JudgeOptions(offline=True, cache=False, verdicts=files))
+        assert (found.status, found.score, found.cause, found.bounds) == (
+            "ungraded", None, "judge_unparseable", (0.5, 1.0)
+        )  # fmt: skip
+
+    def test_a_line_that_stands_twice_is_one_vote(self, tmp_path: Path) -> None:
+        yes = self.filled("yes", QUOTE)
+        files = self.record(tmp_path / "v.jsonl", yes, yes, self.filled("no", by="hand: Bob"))
+        judged, _ = ask_once(YES, verdicts=(*files, *self.record(tmp_path / "again.jsonl", yes)))
+        assert (judged.verdict, judged.message) == ("cannot_tell", "the votes differ: 1 no, 1 yes")
 
     def test_an_answer_that_does_not_exist(self, tmp_path: Path) -> None:
         files = self.record(tmp_path / "v.jsonl", self.filled("good"))

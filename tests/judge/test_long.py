@@ -111,6 +111,14 @@ class TestStages:
         assert any("chose [6].result" in part for part in judged.record.shown.left_out)
         assert judged.record.usage.calls == 3
 
+    @pytest.mark.parametrize("answer", ["yes", "no", "cannot_tell"])
+    def test_an_answer_whose_quote_is_not_shown_looks_there_before_it_is_given_up(self, answer: str) -> None:
+        reader = Reader(chosen=["[6].result"], otherwise=said(answer, "words that nobody wrote"))
+        judged = decide(reader, flooded(20_000), room=36_000)
+        assert (judged.verdict, judged.value) == ("met", 1.0)
+        assert reader.kinds[0] == "verdict"
+        assert reader.kinds[-2:] == ["index", "verdict"]
+
     def test_the_index_names_every_part_and_how_long_it_is(self) -> None:
         reader = Reader(chosen=["[6].result"])
         decide(reader, flooded(20_000), room=36_000)

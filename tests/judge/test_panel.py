@@ -156,7 +156,8 @@ class TestEscalation:
             ([YES, NO], 2, "the votes differ"),
             ([YES, NO, YES], 3, "the votes differ"),
             ([DOUBT], 1, "the judge could not tell"),
-            ([LIE, LIE], 1, "no quote of an answer stands in the record"),
+            ([LIE, LIE], 1, "the quotes of an answer do not carry it"),
+            ([said("no", "words that nobody wrote")] * 2, 1, "the quotes of an answer do not carry it"),
         ],
     )
     def test_a_doubt_is_decided_by_the_stronger_judge(self, weak: list[Any], votes: int, reason: str) -> None:

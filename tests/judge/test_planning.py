@@ -14,7 +14,7 @@ from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.reading import Tokens
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.judge.estimating import Estimate, Planned, by_criterion, total
-from rubricgrade.judge.planning import CACHED, CANARY, CUT, NOBODY, RECORDED
+from rubricgrade.judge.planning import CACHED, CANARY, CUT, NOBODY, OFFLINE, RECORDED
 from rubricgrade.result import Usage
 from rubricgrade.rubric import Rubric
 from rubricgrade.store.verdicts import RecordedQuote, VerdictCache, write_verdicts
@@ -149,8 +149,19 @@ class TestWhatIsKnown:
         (planned,) = plan(rubric(), verdicts=(tmp_path / "v.jsonl",))
         assert (planned.note, planned.estimate) == (RECORDED, Estimate())
 
-    def test_without_a_model_nobody_is_asked(self) -> None:
-        assert [each.note for each in plan(many(2), model=None)] == [NOBODY] * 2
+    def test_without_a_model_it_is_counted_for_any_one(self) -> None:
+        planned = plan(many(2), model=None)
+        named = plan(many(2), model="openai/nobody-knows-it")
+        assert [each.note for each in planned] == [NOBODY] * 2
+        assert [each.estimate for each in planned] == [each.estimate for each in named]
+        assert total(each.estimate for each in planned).cost is None
+        (long,) = plan(many(1), model=None, episode=flooded(), max_characters=40_000)
+        assert long.note == f"{NOBODY}; {CUT}"
+
+    @pytest.mark.parametrize("options", [{}, {"episode": flooded(), "max_characters": 20_000}, {"model": None}])
+    def test_offline_nobody_is_asked_whoever_is_named(self, options: dict[str, Any]) -> None:
+        (planned,) = plan(many(1), offline=True, **options)
+        assert (planned.note, planned.estimate) == (OFFLINE, Estimate())
 
     def test_an_unknown_price_is_unknown_and_not_nothing(self) -> None:
         estimate = total(each.estimate for each in plan(many(2), model="openai/nobody-knows-it"))

@@ -127,6 +127,11 @@ class TestPrompt:
         with pytest.raises(JudgeError, match="can't be rendered"):
             question(judged(prompt=prompt))
 
+    def test_whatever_goes_wrong_in_wording_is_a_fault_of_this_question(self) -> None:
+        asked = rubric({"judge": {"prompt": "{{ vars.n }}"}}, vars={"n": 10**5000})
+        with pytest.raises(JudgeError, match="the question can't be worded: ValueError: Exceeds the limit"):
+            question(asked)
+
     def test_text_of_the_agent_is_no_template(self) -> None:
         asked = rubric(
             {"description": "about {{ item }}", "for_each": {"vars": "items", "if_none": "met"},

@@ -133,9 +133,9 @@ def test_an_id_can_name_a_folder_whatever_the_file_says(tmp_path: Path, name: An
         ("5", "no trajectory of a known format"),
         ('{"foo": 1}', "no trajectory of a known format"),
         ("[1, 2, 3]", "no trajectory of a known format"),
-        ("[" * 100_000, "is not JSON"),
+        ("[" * 100_000, "is nested deeper than 100 levels$"),
         ('{"messages": ' + "[" * 500 + "]" * 500 + "}", "nested deeper"),
-        ("1" * 5000, "thousands of digits"),
+        ("1" * 5000, "holds a number of thousands of digits$"),
         ('[{"role": "user", "content": "a"}]\x00\x00\x00', "is not JSON"),
     ],
 )
@@ -164,12 +164,42 @@ def test_a_missing_file_and_a_folder_without_an_episode(tmp_path: Path) -> None:
 
 
 def test_json_that_python_takes_and_others_do_not_is_noted(tmp_path: Path) -> None:
-    text = '{"messages": [{"role": "user", "content": "x", "a": NaN, "b": 1e999}], "k": 1, "k": 2}'
+    text = '{"messages": [{"role": "user", "content": "x", "a": NaN, "b": 1e999}]}'
     trajectory = load_trajectory(written(tmp_path, text))
     assert trajectory.steps[0].extra == {"a": "NaN", "b": "1e999"}
-    assert trajectory.meta == {"k": 2}
-    assert len(codes(trajectory)) == 3
+    assert len(codes(trajectory)) == 2
     json.dumps(trajectory.model_dump(mode="json"), allow_nan=False)
+
+
+def test_a_key_that_stands_twice_is_an_error_at_its_place(tmp_path: Path) -> None:
+    text = (
+        '{"messages": [\n {"role": "user", "content": "\\"role\\": {"},\n {"role": "assistant", "r\\u006fle": "user"}]}'
+    )
+    with pytest.raises(TrajectoryError) as caught:
+        load_trajectory(written(tmp_path, text))
+    [fault] = caught.value.faults
+    assert (fault.line, fault.column) == (3, 24)
+    assert fault.message == "has the key 'role' twice in one object"
+
+
+def test_a_line_with_a_key_twice_costs_only_itself(tmp_path: Path) -> None:
+    whole = json.dumps(EPISODE)
+    file = tmp_path / "file.jsonl"
+    file.write_text(f'{whole}\n{{"id": "a", "id": "b", {whole[1:]}\n{whole}\n')
+    with pytest.raises(TrajectoryError) as caught:
+        load_trajectories(file)
+    assert places(caught.value) == [(2, "has the key 'id' twice in one object")]
+    assert [one.id for one in load_trajectories(file, strict=False)] == ["file-1", "file-3"]
+
+
+def test_arguments_with_a_key_twice_are_kept_as_they_came(tmp_path: Path) -> None:
+    raw = '{"n": 2, "n": 1}'
+    call = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": raw}}
+    trajectory = load_trajectory(written(tmp_path, json.dumps([USER, {"role": "assistant", "tool_calls": [call]}])))
+    [kept] = trajectory.steps[1].calls
+    assert (kept.arguments, kept.raw) == (None, raw)
+    [warning] = [one for one in trajectory.warnings if one.code == "malformed_arguments"]
+    assert warning.message == "the text of arguments has the key 'n' twice in one object; kept as text"
 
 
 def test_a_format_can_be_forced(tmp_path: Path) -> None:

@@ -136,11 +136,22 @@ def test_the_command_writes_whole_files(tmp_path: Path) -> None:
         write_grade(grade(score, criteria=(criterion("c", 1, score),)), tmp_path / "run" / name)
     done = run("report", tmp_path / "run", cwd=tmp_path)
     assert (done.code, done.out) == (0, "")
-    assert "written to report.html" in done.err
-    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert f"written to {tmp_path / 'run' / 'report.html'}" in done.err
+    assert (tmp_path / "run" / "report.html").read_text().startswith("<!doctype html>")
+    assert not (tmp_path / "report.html").exists()
     assert "mean score **0.75**" in run("report", tmp_path / "run", "--format", "md").out
     junit = run("report", tmp_path / "run", "--format", "junit", "--min-score", "0.8", "-o", tmp_path / "j" / "out.xml")
     assert junit.code == 0
     assert ET.parse(tmp_path / "j" / "out.xml").getroot().get("failures") == "1"
     none = run("report", tmp_path / "none")
     assert (none.code, "no such file or folder" in none.err) == (2, True)
+
+
+def test_a_page_about_a_file_needs_a_place(tmp_path: Path) -> None:
+    file = write_grade(grade(1.0, criteria=(criterion("c", 1, 1.0),)), tmp_path)
+    done = run("report", file, cwd=tmp_path)
+    assert done.code == 2
+    assert "say where the page goes with -o FILE" in done.err
+    assert run("report", file, "-o", tmp_path / "one.html").code == 0
+    assert (tmp_path / "one.html").read_text().startswith("<!doctype html>")
+    assert "say where the page goes" in run("report", "s3://bucket/run").err

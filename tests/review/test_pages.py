@@ -226,7 +226,7 @@ def test_a_changed_trajectory_is_said(run: Path) -> None:
     file = run / "one" / "trajectory.json"
     file.write_text(file.read_text().replace("Monday", "Tuesday"))
     of = browser(run)
-    assert "has changed since" in of.get(of.path_of("one", "polite"), 500)
+    assert "has changed since" in of.get(of.path_of("one", "polite"), 422)
     assert of.get(of.path_of("two", "polite"))
 
 
@@ -242,4 +242,4 @@ def test_a_damaged_record_is_said(run: Path) -> None:
 def test_a_graded_folder_without_its_trajectory(run: Path) -> None:
     (run / "one" / "trajectory.json").unlink()
     of = browser(run)
-    assert "trajectory" in of.get(of.path_of("one", "polite"), 500)
+    assert "trajectory" in of.get(of.path_of("one", "polite"), 422)

@@ -173,7 +173,7 @@ def test_links_in_a_run_lead_nowhere(run: Path, tmp_path: Path) -> None:
     trajectory.unlink()
     trajectory.symlink_to(secret / "hidden" / "trajectory.json")
     of = browser(run)
-    assert "symbolic link" in of.get(of.path_of("one", "polite"), 500)
+    assert "symbolic link" in of.get(of.path_of("one", "polite"), 422)
 
 
 def test_secrets_are_hidden_everywhere_when_asked(tmp_path: Path) -> None:

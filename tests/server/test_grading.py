@@ -70,6 +70,16 @@ def test_files_go_along(client: RewardClient, rubrics: Path, episode: Path, arch
     assert whole.canonical() == near.canonical()
 
 
+def test_offline_it_takes_what_is_recorded_beside_its_rubrics(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "rubrics" / "tool-use"
+    options = JudgeOptions(offline=True, cache=False, verdicts=(folder / "verdicts.jsonl",))
+    near = grade(folder / "examples" / "good", folder, judge=options)
+    with Running(("--rubric", "tool-use", "--offline", "--no-cache"), {"HOME": str(tmp_path)}) as running:
+        far = RewardClient(running.url, timeout=60).grade(folder / "examples" / "good", "tool-use")
+    assert far.score == 1.0
+    assert far.canonical() == near.canonical()
+
+
 def test_a_gate_that_fails_is_a_real_zero(client: RewardClient, episode: Path) -> None:
     (episode / "workspace" / "report.md").unlink()
     found = client.grade(episode, "checked")

@@ -32,6 +32,14 @@ def test_json_that_is_none_is_named_with_its_place(server: Running) -> None:
     assert (fault["file"], fault["line"], fault["column"]) == ("body", 2, 17)
 
 
+def test_a_key_that_stands_twice_is_named_with_its_place(server: Running) -> None:
+    answer = server.post("/grade", b'{"rubric": "judged",\n "rubric": "gated", "trajectory": []}')
+    assert (answer.status, answer.error) == (400, "bad_request")
+    (fault,) = answer.json["error"]["faults"]
+    assert (fault["file"], fault["line"], fault["column"]) == ("body", 2, 2)
+    assert fault["message"] == "has the key 'rubric' twice in one object"
+
+
 @pytest.mark.parametrize(
     "body",
     [b"", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"trajectory": ' + b"[" * 5000, b'{"a": ' + b"9" * 5000 + b"}"],

@@ -15,6 +15,7 @@ from rubricgrade.store.verdicts import (
     RecordedQuote,
     Verdict,
     VerdictCache,
+    beside,
     default_cache,
     read_verdicts,
     write_verdicts,
@@ -224,6 +225,47 @@ class TestFiles:
             read_verdicts(file)
         assert [fault.line for fault in caught.value.faults] == [3, 4, 5, 6, 7, 8]
         assert all(fault.file == str(file) for fault in caught.value.faults)
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"answer": "no"}, "'yes' there, 'no' here"),
+            ({"reasoning": "it was not"}, "other reasons or quotes"),
+            ({"evidence": ()}, "other reasons or quotes"),
+        ],
+    )
+    def test_two_lines_for_one_vote_say_the_same(self, tmp_path: Path, fields: dict[str, Any], words: str) -> None:
+        file = tmp_path / "v.jsonl"
+        hand = verdict(key=None, recorded_by="hand: Ada")
+        write_verdicts(file, [hand, verdict(1), hand.model_copy(update=fields), hand])
+        with pytest.raises(InputError) as caught:
+            read_verdicts(file)
+        (fault,) = caught.value.faults
+        assert fault.line == 3
+        assert "line 1 records another verdict by 'hand: Ada' on the same question" in fault.message
+        assert words in fault.message
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {},
+            {"recorded_at": "2026-11-30"},
+            {"recorded_by": "hand: Bob"},
+            {"vote": 1},
+            {"key": "k2"},
+            {"question": "q"},
+        ],
+    )
+    def test_the_same_again_and_other_votes_may_stand_beside_it(self, tmp_path: Path, fields: dict[str, Any]) -> None:
+        file = tmp_path / "v.jsonl"
+        answer = "no" if fields and "recorded_at" not in fields else "yes"
+        write_verdicts(file, [verdict(), verdict(answer=answer, **fields)])
+        assert len(read_verdicts(file)) == 2
+
+    def test_those_beside_a_rubric(self, tmp_path: Path) -> None:
+        assert beside(tmp_path / "rubric.yaml") == ()
+        write_verdicts(tmp_path / "verdicts.jsonl", [verdict()])
+        assert beside(tmp_path / "rubric.yaml") == (tmp_path / "verdicts.jsonl",)
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="can't read"):

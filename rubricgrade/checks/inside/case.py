@@ -113,8 +113,8 @@ class Case:
         return self._files(world).data(path)
 
     def read_text(self, path: str, *, world: bool = False) -> str:
-        """Text of a file; bytes that are no UTF-8 become U+FFFD."""
-        return readers.text(self.read_bytes(path, world=world))
+        """Text of a file: UTF-8, or UTF-16 with a byte order mark. Any other bytes, and NUL, are a `BadArtifact`."""
+        return readers.text(self.read_bytes(path, world=world), path)
 
     def read_json(self, path: str, *, world: bool = False) -> Any:
         """Value of a JSON file; NaN and keys that stand twice are refused."""

@@ -65,9 +65,14 @@ def text_of(data: bytes, path: str, depth: int = 0) -> tuple[str, str]:
     }
     if suffix in extract:
         return extract[suffix](data, path, depth), ""
-    if b"\0" in data[:8192]:
+    if b"\0" in data[:8192] and readers.encoding(data) != readers.UTF_16:
         return "", f"{len(data):,} bytes that are no text"
-    return readers.text(data), ""
+    try:
+        return readers.text(data, path), ""
+    except BadArtifact as error:
+        # A judge had better see most of a text than be told that there is none.
+        shown = data.decode(readers.encoding(data), "replace").removeprefix("\ufeff")
+        return shown, f"{error.why}; what can't be decoded is shown as U+FFFD"
 
 
 def _xlsx(data: bytes, path: str, _: int) -> str:

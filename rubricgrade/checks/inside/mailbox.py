@@ -8,6 +8,7 @@ from email.message import EmailMessage
 from email.utils import getaddresses
 from typing import cast
 
+from rubricgrade.checks.inside import readers
 from rubricgrade.checks.inside.finding import BadArtifact
 
 
@@ -52,10 +53,12 @@ def read_mail(data: bytes, path: str) -> Mail:
             cc=_addresses(message, "cc"),
             bcc=_addresses(message, "bcc"),
             subject=str(message.get("subject", "")),
-            body=_body(message),
+            body=_body(message, path),
             attachments=tuple(_attachment(part, index) for index, part in enumerate(message.iter_attachments(), 1)),
             path=path,
         )
+    except BadArtifact:
+        raise
     except Exception as error:  # noqa: BLE001 - the standard parser raises many kinds on malformed headers
         raise BadArtifact(path, f"is no readable mail: {type(error).__name__}: {error}") from None
 
@@ -65,15 +68,16 @@ def _addresses(message: EmailMessage, header: str) -> tuple[str, ...]:
     return tuple(address.strip().lower() for _, address in getaddresses(values) if address.strip())
 
 
-def _body(message: EmailMessage) -> str:
+def _body(message: EmailMessage, path: str) -> str:
+    """The text in the charset that the mail names; where that is none or does not fit, as in any other file."""
     part = message.get_body(preferencelist=("plain", "html"))
     if part is None:
         return ""
     raw = cast("bytes", part.get_payload(decode=True) or b"")
     try:
-        return raw.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:
-        return raw.decode("utf-8", "replace")
+        return readers.plain(raw.decode(part.get_content_charset("utf-8")), path)
+    except (LookupError, UnicodeDecodeError):
+        return readers.text(raw, path)
 
 
 def _attachment(part: EmailMessage, index: int) -> tuple[str, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,11 +18,36 @@ MiB = 1 << 20
 LARGEST_UNPACKED = 256 * MiB
 MOST_CELLS = 2_000_000
 MOST_PAGES = 2_000
+UTF_8 = "utf-8"
+UTF_16 = "utf-16"
 
 
-def text(data: bytes) -> str:
-    """Text of UTF-8 bytes, with or without a byte order mark; what is no UTF-8 becomes U+FFFD."""
-    return data.decode("utf-8-sig", "replace")
+def encoding(data: bytes) -> str:
+    """The encoding that a text is read in: `UTF_16` where a byte order mark says so, else `UTF_8`."""
+    return UTF_16 if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else UTF_8
+
+
+def text(data: bytes, path: str) -> str:
+    """Text of UTF-8 bytes, with or without a byte order mark, or of UTF-16 with one.
+
+    Nothing is guessed or replaced: who looks for a text that must not be there could be led past it by an encoding.
+
+    Raises:
+        BadArtifact: It is in another encoding, or holds NUL.
+    """
+    name = encoding(data)
+    try:
+        found = data.decode(name).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise BadArtifact(path, f"is no {name.upper()} text: byte {error.start} can't be decoded") from None
+    return plain(found, path)
+
+
+def plain(found: str, path: str) -> str:
+    """A decoded text as it is. Raises `BadArtifact` when it holds NUL, which no text does."""
+    if "\0" in found:
+        raise BadArtifact(path, f"is no text: it holds NUL (character {found.index(chr(0)) + 1})")
+    return found
 
 
 def json_value(data: bytes, path: str) -> Any:
@@ -39,7 +65,7 @@ def json_value(data: bytes, path: str) -> Any:
         return value
 
     try:
-        return json.loads(text(data), parse_constant=constant, object_pairs_hook=unique)
+        return json.loads(text(data, path), parse_constant=constant, object_pairs_hook=unique)
     except RecursionError:
         raise BadArtifact(path, "is nested too deeply") from None
     except ValueError as error:
@@ -48,8 +74,9 @@ def json_value(data: bytes, path: str) -> Any:
 
 def csv_rows(data: bytes, path: str) -> list[list[str]]:
     """All rows of a CSV file as lists of texts, empty lines left out."""
+    lines = io.StringIO(text(data, path), newline="")
     try:
-        return [row for row in csv.reader(io.StringIO(text(data), newline="")) if row]
+        return [row for row in csv.reader(lines) if row]
     except csv.Error as error:
         raise BadArtifact(path, f"is no CSV: {error}") from None
 

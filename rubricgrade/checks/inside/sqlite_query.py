@@ -32,6 +32,8 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
             if str(error).startswith("no such function"):
                 raise AuthorFault(f"the query {query!r} can't be run: {error}") from None
             raise BadArtifact(path, f"the query fails: {error}") from None
+        except UnicodeDecodeError:
+            raise BadArtifact(path, "the query finds a text that is no UTF-8") from None
     if found is None:
         message = f"{path}: the query gives no row"
         return CheckResult(value=False, evidence=[Seen(message, path)], message=message)
@@ -43,17 +45,13 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
 def _first(file: Path, query: str, seconds: float) -> tuple[Any, ...] | None:
     end = time.monotonic() + seconds
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-        database.text_factory = _decoded
+        database.text_factory = bytes.decode
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         # The schema is the agent's: no function with side effects may be called from its views.
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA query_only = ON")
         database.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN_LOOKS)
         return database.execute(query).fetchone()
-
-
-def _decoded(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
 
 
 def _understood(query: str) -> None:

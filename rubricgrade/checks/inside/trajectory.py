@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rubricgrade.checks.inside.case import Call, Case, CheckResult, Seen
+from rubricgrade.checks.inside.case import AgentFault, Call, Case, CheckResult, Seen
 from rubricgrade.checks.inside.compare import cut, same, show
 from rubricgrade.checks.inside.expect import unmet
 
@@ -18,7 +19,10 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     findings: list[tuple[bool, str, list[Seen]]] = []
     measured: float | None = None
     if spec.get("tool") is not None:
-        fitting = [call for call in case.calls(spec["tool"]) if _fits(case, spec, call)]
+        calls = case.calls(spec["tool"])
+        if spec.get("arguments") or spec.get("argument_matches"):
+            _clear(calls)
+        fitting = [call for call in calls if _fits(case, spec, call)]
         measured = len(fitting)
         findings.append(_counted(spec, fitting))
         findings += _ordered(case, spec, fitting)
@@ -34,6 +38,29 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     message = "; ".join(failed or [text for _, text, _ in findings])
     evidence = [seen for _, _, found in findings for seen in found] or [Seen(message)]
     return CheckResult(not failed, measured=measured, evidence=evidence, message=message)
+
+
+def _clear(calls: Sequence[Call]) -> None:
+    """Make sure that no call has arguments which its tool may have read and we did not, such as those of a key twice.
+
+    What is no JSON object to anybody fits nothing. What is one, and was kept as text, could fit or not: an agent could
+    pass a ban with it.
+    """
+    for call in calls:
+        if call.arguments is None and _is_object(call.raw or ""):
+            message = (
+                f"{call.name} at {call.address}: its arguments are a JSON object that can't be read in one way only"
+            )
+            raise AgentFault(message, (_seen(call),))
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, parse_int=str), dict)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
 
 
 def _fits(case: Case, spec: Mapping[str, Any], call: Call) -> bool:

@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rubricgrade.errors import RubricgradeError
+from rubricgrade.errors import InputError, RubricgradeError
 from rubricgrade.review.desk import Desk
 from rubricgrade.review.web import measuring, overview, reviewing, settling, taking_out, trajectories
 from rubricgrade.review.web.front import Front, fault, message
@@ -62,4 +62,5 @@ async def _not_served(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """What can't be read or written: said on the page, so that a reviewer can go on elsewhere."""
-    return fault(request, error if isinstance(error, RubricgradeError) else RubricgradeError(str(error)), 500)
+    known = error if isinstance(error, RubricgradeError) else RubricgradeError(str(error))
+    return fault(request, known, 422 if isinstance(known, InputError) else 500)
