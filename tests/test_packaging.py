@@ -109,4 +109,4 @@ def test_it_grades_an_example_from_another_folder(installed: Path, tmp_path: Pat
     done = run(installed / "rubricgrade", "grade", "add", "add/episodes", "--json", "-o", "grades", cwd=tmp_path)
     grades = {grade["trajectory"]["id"]: grade["score"] for grade in json.loads(done.stdout)["grades"]}
     assert sorted(grades.values()) == [0, 1]
-    assert len(list((tmp_path / "grades").rglob("*.json"))) == 2
+    assert len(list((tmp_path / "grades").glob("*/grades/*.json"))) == 2

@@ -23,6 +23,12 @@ AT_ONCE = 8
 KILLED = 0.05
 
 
+def mounted() -> set[str]:
+    """All mounts here, but for those of engines that others run beside these tests."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return {line for line in lines if "/dockerd-" not in line and "/podman-" not in line and " /var/lib/" not in line}
+
+
 def children(pid: int) -> list[int]:
     """The processes that a process has started and not waited for."""
     found: list[int] = []
@@ -111,7 +117,7 @@ def test_many_forks_with_some_of_them_killed_leave_nothing(tmp_path: Path, monke
         assert await provider.reap() == 0, "close left it to somebody else"
 
     provider.interior()
-    files, mounts = open_files(), Path("/proc/self/mountinfo").read_text()
+    files, mounts = open_files(), mounted()
     killer.start()
     asyncio.run(main())
     killer.over.set()
@@ -124,6 +130,6 @@ def test_many_forks_with_some_of_them_killed_leave_nothing(tmp_path: Path, monke
     assert until(lambda: not [each for each in killer.seen if each[1] and born(each[0]) == each])
     assert [path.name for path in state.root().iterdir() if not path.name.startswith("base-")] == []
     assert [path for path in groups if path.exists()] == []
-    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert mounted() <= mounts
     assert open_files() == files
     assert [pid for pid in children(os.getpid()) if named(pid) == "bwrap"] == []
