@@ -1,6 +1,6 @@
 """What a fork of a template and a command in it cost, beside bare bubblewrap, containers, `cp -a` and a subprocess.
 
-    python benchmarks/sandbox.py [--rounds 20] [--big]
+    python benchmarks/sandbox.py [--rounds 100] [--big]
 
 Each round runs every way once, so that a busy machine hits all alike; the least time of each way is shown. "Bare" is
 bubblewrap with the same binds, the same kind of upper and the same kind of pid 1 (a Python that starts one command),
@@ -231,7 +231,7 @@ async def main(rounds: int, *, big: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--big", action="store_true")
     options = parser.parse_args()
     asyncio.run(main(options.rounds, big=options.big))
