@@ -114,7 +114,7 @@ test-browser: $(READY)
 	$(BIN)/pytest -m browser -v tests/review
 
 test-redteam: $(READY)
-	$(BIN)/pytest -m redteam tests/redteam tests/quality
+	$(BIN)/pytest -m redteam -n 2 tests/redteam tests/quality
 
 check: check-code test
 
