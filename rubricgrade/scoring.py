@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from graphlib import TopologicalSorter
 
-from rubricgrade.rubric import Band, Criterion, Rubric
+from rubricgrade.rubric import Band, Counting, Criterion, Rubric
 
 ZERO, ONE = Fraction(0), Fraction(1)
 CLOSE = Fraction(1, 10**9)
@@ -110,14 +109,15 @@ def score(rubric: Rubric, values: Mapping[str, float | None]) -> Scored:
         ValueError: A value is no finite number from 0 to 1.
     """
     given = {name: _interval(value) for name, value in values.items()}
-    known = _Values(rubric, given)
+    counting = rubric.counting
+    known = _Values(counting, given)
     gates = {
         gate.id: _reaches(given.get(gate.id, OPEN), exact(gate.at_least))
         for gate in rubric.gates
-        if rubric.applies(gate)
+        if gate.id in counting.gates
     }
-    vetoes = {top.id: _reaches(known.found[top.id], ONE) for top in rubric.tops if top.veto and known.counts(top)}
-    counted = [top for top in rubric.tops if not top.veto and known.counts(top)]
+    vetoes = {top.id: _reaches(known.found[top.id], ONE) for top in rubric.tops if top.veto and counting.counts(top)}
+    counted = [top for top in rubric.tops if not top.veto and counting.counts(top)]
     earned, possible = known.sums(counted)
     failed = tuple(name for name, value in gates.items() if value == NOTHING)
     met = tuple(name for name, value in vetoes.items() if value == FULL)
@@ -126,7 +126,7 @@ def score(rubric: Rubric, values: Mapping[str, float | None]) -> Scored:
     ratio = Interval(earned.low / possible, earned.high / possible) if possible else None
     may_be_gated = any(value.low < ONE for value in gates.values()) or any(value.high for value in vetoes.values())
     bounds = NOTHING if gated else _bounds(rubric, ratio, may_be_gated=may_be_gated)
-    whole = applicable and not _open(rubric, values, known)
+    whole = applicable and not open_items(rubric, values)
     return Scored(
         gated=gated,
         score=float(bounds.low) if gated or whole else None,
@@ -141,7 +141,7 @@ def score(rubric: Rubric, values: Mapping[str, float | None]) -> Scored:
 
 def open_items(rubric: Rubric, values: Mapping[str, float | None]) -> list[str]:
     """Ids of gates and criteria that apply, can change the score, and have no value."""
-    return _open(rubric, values, _Values(rubric, {}))
+    return [name for name in (*rubric.counting.gates, *rubric.counting.deciding) if values.get(name) is None]
 
 
 def _bounds(rubric: Rubric, ratio: Interval | None, *, may_be_gated: bool) -> Interval:
@@ -152,87 +152,40 @@ def _bounds(rubric: Rubric, ratio: Interval | None, *, may_be_gated: bool) -> In
     return Interval(ZERO, allowed.high) if may_be_gated else allowed
 
 
-def _open(rubric: Rubric, values: Mapping[str, float | None], known: _Values) -> list[str]:
-    gates = [gate.id for gate in rubric.gates if rubric.applies(gate)]
-    return [name for name in [*gates, *known.deciding()] if values.get(name) is None]
-
-
 class _Values:
-    """What applies, and the interval of every criterion that does.
+    """The interval of every criterion that applies.
 
     Attributes:
         found: Intervals by id, groups included, after `at_least`, `needs` and `full_at`.
     """
 
-    def __init__(self, rubric: Rubric, given: Mapping[str, Interval]) -> None:
-        self._tops = rubric.tops
-        self._by_id = {criterion.id: criterion for criterion in _all(rubric.tops)}
-        self._applying: set[str] = set()
-        self._earning: set[str] = set()
-        for top in rubric.tops:
-            self._spread(rubric, top)
+    def __init__(self, counting: Counting, given: Mapping[str, Interval]) -> None:
+        self._counting = counting
         self.found: dict[str, Interval] = {}
-        # What a criterion rests on comes first, so that no chain of needs is too long to follow.
-        for name in TopologicalSorter({name: self._rests_on(self._by_id[name]) for name in self._by_id}).static_order():
-            if name in self._applying:
-                self.found[name] = self._work_out(self._by_id[name], given.get(name, OPEN))
-
-    def counts(self, criterion: Criterion) -> bool:
-        """Whether it applies and its value can change what it is a part of."""
-        return criterion.id in self._earning and bool(criterion.veto or criterion.points)
+        for criterion in counting.order:
+            self.found[criterion.id] = self._work_out(criterion, given.get(criterion.id, OPEN))
 
     def sums(self, parts: Iterable[Criterion]) -> tuple[Interval, Fraction]:
         """What parts that count earn, and the most that they could earn without their penalties."""
         low = high = possible = ZERO
         for part in parts:
             points, value = exact(part.points or 0), self.found[part.id]
-            ends = (points * value.low, points * value.high)
-            low += min(ends)
-            high += max(ends)
-            possible += max(points, ZERO)
+            gain = points.numerator > 0
+            if gain:
+                possible += points
+            if value is FULL:
+                low, high = low + points, high + points
+            elif value is not NOTHING:
+                least, most = (value.low, value.high) if gain else (value.high, value.low)
+                low, high = low + points * least, high + points * most
         return Interval(low, high), possible
-
-    def deciding(self) -> list[str]:
-        """Ids of the leaves whose values the score rests on, in the rubric's order."""
-        reached: set[str] = set()
-        todo = [top for top in self._tops if self.counts(top)]
-        while todo:
-            criterion = todo.pop()
-            if criterion.id not in reached:
-                reached.add(criterion.id)
-                todo += [part for part in criterion.criteria or () if self.counts(part)]
-                # A criterion that is only reported counts where another one needs it.
-                todo += [self._by_id[need] for need in criterion.needs if need in self._earning]
-        return [name for name, criterion in self._by_id.items() if name in reached and criterion.criteria is None]
-
-    def _spread(self, rubric: Rubric, criterion: Criterion) -> None:
-        """Mark what applies: its own `when` and those around it hold, and some part of a group applies.
-
-        A group of which only penalties apply can't be worth more than 0: it applies but does not count, or its points
-        would be out of reach for everybody.
-        """
-        if not rubric.applies(criterion):
-            return
-        if criterion.criteria is None:
-            self._applying.add(criterion.id)
-            self._earning.add(criterion.id)
-            return
-        for part in criterion.criteria:
-            self._spread(rubric, part)
-        if any(part.id in self._applying for part in criterion.criteria):
-            self._applying.add(criterion.id)
-        if any(part.id in self._earning and (part.points or 0) > 0 for part in criterion.criteria):
-            self._earning.add(criterion.id)
-
-    def _rests_on(self, criterion: Criterion) -> set[str]:
-        return {*criterion.needs, *(part.id for part in criterion.criteria or ())}
 
     def _work_out(self, criterion: Criterion, given: Interval) -> Interval:
         value = given if criterion.criteria is None else self._group(criterion)
         if criterion.at_least is not None:
             value = _reaches(value, exact(criterion.at_least))
         for need in criterion.needs:
-            if need not in self._earning:
+            if need not in self._counting.earning:
                 continue
             have = _reaches(self.found[need], ONE)
             if have == NOTHING:
@@ -242,24 +195,19 @@ class _Values:
         return value
 
     def _group(self, group: Criterion) -> Interval:
-        total, positive = self.sums(part for part in group.criteria or () if self.counts(part))
+        total, positive = self.sums(part for part in group.criteria or () if self._counting.counts(part))
         full = positive if group.full_at is None else exact(group.full_at)
         return Interval(_clip(total.low / full), _clip(total.high / full)) if positive else NOTHING
 
 
-def _all(criteria: Iterable[Criterion]) -> Iterable[Criterion]:
-    for criterion in criteria:
-        yield criterion
-        yield from _all(criterion.criteria or ())
-
-
+@lru_cache(maxsize=4096, typed=True)
 def _interval(value: float | None) -> Interval:
     if value is None:
         return OPEN
     number = exact(value)
     if not ZERO <= number <= ONE:
         raise ValueError(f"a value is from 0 to 1, not {value}")
-    return Interval(number, number)
+    return NOTHING if not number else FULL if number == ONE else Interval(number, number)
 
 
 def _reaches(value: Interval, bar: Fraction) -> Interval:

@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, PrivateAttr, StringConstraints, Tag, 
 from rubricgrade import digest
 from rubricgrade.rubric.base import WHEN, Function, Identifier, Many, Part, Some, Text, Variable, as_map
 from rubricgrade.rubric.check import Check
+from rubricgrade.rubric.counting import Counting
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.wording import fill
 
@@ -206,7 +207,13 @@ class Rubric(Part):
         """The same rubric with these sealed files, and the hash that follows from them."""
         copy = self.model_copy()
         copy._sealed = dict(sealed)  # noqa: SLF001 - a copy of our own
-        vars(copy).pop("hash", None)
+        return copy
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's, without what follows from what the copy may not have."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in ("counting", "hash"):
+            vars(copy).pop(name, None)
         return copy
 
     @model_validator(mode="after")
@@ -248,6 +255,11 @@ class Rubric(Part):
             return True
         negated, _, name = item.when.rpartition("vars.")
         return bool(self.vars.get(name)) is not negated.startswith("not")
+
+    @cached_property
+    def counting(self) -> Counting:
+        """What of it applies and counts."""
+        return Counting.of(self)
 
     @cached_property
     def hash(self) -> str:
