@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import re
@@ -28,6 +27,7 @@ from typing import Any
 from judge import serving
 
 from rubricgrade import JudgeOptions, RewardClient, agrade_all, load_rubric
+from rubricgrade.collecting import collect_seldom
 from rubricgrade.readers import load_trajectories, write_trajectory
 
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))
@@ -60,7 +60,7 @@ async def by_library(folder: Path, base: str, concurrency: int) -> dict[str, Any
     """Grade all by the library."""
     judge = JudgeOptions(model=MODEL, api_base=base, api_key="sk", concurrency=concurrency, cache=False)
     episodes, rubric = load(folder), load_rubric(folder / "rubric.yaml")
-    gc.freeze()  # as the server does
+    collect_seldom()  # as the server does
     began = time.perf_counter()
     grades = await agrade_all(episodes, rubric, judge=judge, concurrency=concurrency)
     return {"wall": time.perf_counter() - began, "grades": [grade.canonical().decode() for grade in grades]}
@@ -70,7 +70,7 @@ async def by_server(folder: Path, url: str, concurrency: int) -> dict[str, Any]:
     """Grade all through a server."""
     client = RewardClient(url, concurrency=concurrency)
     episodes = load(folder)
-    gc.freeze()
+    collect_seldom()
     began = time.perf_counter()
     grades = await client.agrade_all(episodes, "bench")
     return {"wall": time.perf_counter() - began, "grades": [grade.canonical().decode() for grade in grades]}

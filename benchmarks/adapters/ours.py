@@ -7,13 +7,13 @@ no answer would hold. opts: {"cache": PATH} keeps the cache for a second run, {"
 
 from __future__ import annotations
 
-import gc
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from rubricgrade import Grade, JudgeOptions, Rubric, agrade_all
+from rubricgrade.collecting import collect_seldom
 from rubricgrade.loading import parse_rubric
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 
@@ -45,7 +45,7 @@ async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opt
     """Grade every trajectory; an open verdict is reported as its cause."""
     rubric = parse_rubric(_rubric(criteria), file="bench.yaml")
     loaded = [_trajectory(entry) for entry in trajectories]
-    gc.freeze()  # as the program does: what was loaded stays, and need not be looked through again and again
+    collect_seldom()  # as the program does
     for _ in range(opts.get("rounds", 1)):
         grades = await _graded(loaded, rubric, concurrency, base, opts)
     names = {name.lower(): name for name, _, _ in criteria}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Self, TypeVar
 from rubricgrade.chat.routing import pick
 from rubricgrade.cli.episodes import Found, find_trajectories, grade_places
 from rubricgrade.cli.variables import read_vars
+from rubricgrade.collecting import collect_seldom
 from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.grading import agrade_all
 from rubricgrade.grading.judges import Judges, names_judge
@@ -118,8 +118,7 @@ class Request:
             on_grade: Called for each.
             executor: Who grades; None for this process.
         """
-        # What was loaded stays until the end: the collector need not look through it again and again.
-        gc.freeze()
+        collect_seldom()
         async with Judges(self.judge) as judges:
             try:
                 await agrade_all(

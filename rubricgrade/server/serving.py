@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import resource
 import signal
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from rubricgrade.collecting import collect_seldom
 from rubricgrade.errors import InputError
 from rubricgrade.server.app import make_app
 from rubricgrade.server.connections import Connection
@@ -27,7 +27,6 @@ BACKLOG = 4096
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays; longer than clients keep theirs, so that none is closed under a request."""
 MOST_FILES = 65536
-COLLECTING = (100_000, 20, 100)
 LAST_WORDS = 10
 """Seconds in which the last answers have to be read by their clients."""
 
@@ -96,11 +95,7 @@ async def _serve(settings: Settings, listening: socket.socket, started: Callable
             timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=int(limits.drain + limits.read_timeout) + LAST_WORDS,
         )
-        # What was loaded stays until the end: the collector need not look through it again and again.
-        gc.freeze()
-        # Requests bring many objects at once, which are in use until they are answered: looking through them every few
-        # hundred took a quarter of the server's time.
-        gc.set_threshold(*COLLECTING)
+        collect_seldom()
         started(_url(listening))
         await _Server(config, service.desk, limits.drain).serve(sockets=[listening])
 
