@@ -94,6 +94,10 @@ class Usage(Value):
         )
 
 
+NO_USAGE = Usage()
+"""Nobody was asked."""
+
+
 class Vote(Value):
     """One answer of one model."""
 

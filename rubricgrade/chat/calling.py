@@ -15,7 +15,7 @@ from rubricgrade.chat.reading import Answer, Tokens
 from rubricgrade.chat.retrying import Retry
 from rubricgrade.chat.sharing import Ask, Shared
 from rubricgrade.chat.slots import slots_of
-from rubricgrade.result import Usage
+from rubricgrade.result import NO_USAGE, Usage
 
 _LEFT_OUT: dict[Part, str] = {
     "schema": "the JSON schema was not sent: the model does not take one",
@@ -69,7 +69,7 @@ class Route(Protocol):
 class _Tally:
     """What the attempts of one ask took."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
 
     def add(self, seconds: float, tokens: Tokens | None, cost: float | None, *, sent: bool) -> None:
         tokens = tokens or Tokens()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from rubricgrade.errors import JudgeError
-from rubricgrade.result import Usage
+from rubricgrade.result import NO_USAGE, Usage
 
 Finish = Literal["stop", "length", "refused", "filtered", "empty"]
 
@@ -71,7 +71,7 @@ class Reply:
     text: str
     finish: Finish
     model: str
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     reasoning: str = ""
     notes: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
@@ -101,7 +101,7 @@ class AskFailed(JudgeError):
     def __init__(self, message: str, kind: Kind, usage: Usage | None = None) -> None:
         super().__init__(message, kind if kind in ("budget", "no_judge") else "judge_failed")
         self.kind: Kind = kind
-        self.usage = usage or Usage()
+        self.usage = usage or NO_USAGE
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, Kind, Usage]]:  # type: ignore[override]  # other arguments
         return type(self), (str(self), self.kind, self.usage)

@@ -1,4 +1,4 @@
-"""The JSON of a request's body. What requests share (messages marked `cache`) is encoded once, not once per request."""
+"""The JSON of a request's body. Messages that come again, in other requests, are encoded once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 KEPT = 32 << 20
-"""Bytes of encoded text that are kept: the shared prefixes of some hundred trajectories."""
+"""Bytes of encoded messages that are kept: the shared prefixes of some hundred trajectories."""
+
+_PLAIN_KEYS = {"role", "content", "cache"}
 
 
 class Encoder:
-    """Encodes bodies and remembers shared texts, the latest used ones, up to `KEPT` bytes."""
+    """Encodes bodies and remembers messages, the latest used ones, up to `KEPT` bytes."""
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._messages: OrderedDict[tuple[Any, str], bytes] = OrderedDict()
         self._fields: dict[str, tuple[Mapping[str, Any], bytes]] = {}
         self._size = 0
         self._lock = threading.Lock()
@@ -33,11 +35,18 @@ class Encoder:
 
     def _message(self, message: Mapping[str, Any]) -> bytes:
         content = message.get("content")
-        shared = message.get("cache") or message.get("role") == "system"
-        if not shared or not isinstance(content, str):
+        if not isinstance(content, str) or not message.keys() <= _PLAIN_KEYS:
             return _json(plain(message))
-        rest = {name: value for name, value in message.items() if name not in ("cache", "content")}
-        return b'{"content":%s,%s' % (self._shared(content), _json(rest)[1:])
+        name = message.get("role"), content
+        with self._lock:
+            encoded = self._messages.pop(name, None)
+            if encoded is None:
+                encoded = _json(plain(message))
+                self._size += len(encoded)
+            self._messages[name] = encoded
+            while self._size > KEPT:
+                self._size -= len(self._messages.popitem(last=False)[1])
+        return encoded
 
     def _rest(self, fields: Mapping[str, Any]) -> bytes:
         """Everything but the messages; mostly the same as in the request before."""
@@ -46,17 +55,6 @@ class Encoder:
         if known is None or known[0] != fields:
             known = self._fields[name] = (dict(fields), _json(fields))
         return known[1]
-
-    def _shared(self, text: str) -> bytes:
-        with self._lock:
-            encoded = self._texts.pop(text, None)
-            if encoded is None:
-                encoded = _json(text)
-                self._size += len(encoded)
-            self._texts[text] = encoded
-            while self._size > KEPT:
-                self._size -= len(self._texts.popitem(last=False)[1])
-        return encoded
 
 
 def plain(message: Mapping[str, Any]) -> dict[str, Any]:

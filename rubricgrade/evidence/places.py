@@ -143,34 +143,33 @@ def _places(trajectory: Trajectory, documents: Iterable[Document], sees: Collect
     task = separate_task(trajectory)
     if "task" in sees and task is not None:
         yield Place("task", task, "task", "", "task")
-    final = final_step(trajectory)
-    first = first_user_step(trajectory)
+    final = final_step(trajectory) if "final_message" in sees else None
+    asked = first_user_step(trajectory) if "task" in sees and task is None else None
     for index, step in enumerate(trajectory.steps):
-        asked = "task" in sees and task is None and index == first
-        ended = "final_message" in sees and index == final
-        yield from _step(trajectory, index, step, sees, named=asked or ended)
+        address = f"[{index}]"
+        if step.reasoning and "reasoning" in sees:
+            where = f"{address}.reasoning"
+            yield Place(where, step.reasoning, "log", "the agent's private reasoning: claims, not acts", where)
+        if _MESSAGES[step.role] in sees or index in (asked, final):
+            text = step.text
+            if text or not step.calls:
+                where = f"{address}.result" if step.role == "tool" else f"{address}.text"
+                yield Place(where, text, "log", _about(step), where)
+        if step.calls and "tool_calls" in sees:
+            yield from _calls(trajectory, index, results="tool_results" in sees)
     for number, document in enumerate(documents, 1):
         section: Section = "world" if document.world else "artifacts"
         yield Place(_path(document), document.text, section, "", f"file_{number}", document.note)
 
 
-def _step(trajectory: Trajectory, index: int, step: Step, sees: Collection[str], *, named: bool) -> Iterator[Place]:
-    address = f"[{index}]"
-    if "reasoning" in sees and step.reasoning:
-        where = f"{address}.reasoning"
-        yield Place(where, step.reasoning, "log", "the agent's private reasoning: claims, not acts", where)
-    if named or _MESSAGES[step.role] in sees:
-        where = f"{address}.result" if step.role == "tool" else f"{address}.text"
-        text = step.text
-        if text or not step.calls:
-            yield Place(where, text, "log", _about(step), where)
-    if "tool_calls" in sees:
-        for number, call in enumerate(step.calls, 1):
-            where = f"{address}.call_{number}"
-            about = f"call {number} of {len(step.calls)} made at once" if len(step.calls) > 1 else "call"
-            if "tool_results" in sees and (index, number) not in trajectory.results:
-                about += ", no result is recorded"
-            yield Place(where, call_text(call), "log", about, where)
+def _calls(trajectory: Trajectory, index: int, *, results: bool) -> Iterator[Place]:
+    calls = trajectory.steps[index].calls
+    for number, call in enumerate(calls, 1):
+        where = f"[{index}].call_{number}"
+        about = f"call {number} of {len(calls)} made at once" if len(calls) > 1 else "call"
+        if results and (index, number) not in trajectory.results:
+            about += ", no result is recorded"
+        yield Place(where, call_text(call), "log", about, where)
 
 
 def _about(step: Step) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rubricgrade import digest
@@ -14,7 +14,7 @@ from rubricgrade.judge.asking import Ask, again, not_read, with_more_room
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.reply import Unreadable, read_object
 from rubricgrade.judge.view import View
-from rubricgrade.result import Usage
+from rubricgrade.result import NO_USAGE, Usage
 
 MakeRequest = Callable[[str, View | str, str, Mapping[str, Any]], Request]
 """From the model, the shared first message, the question and the reply's schema."""
@@ -37,7 +37,7 @@ class Aside:
     make: MakeRequest
     memory: Memory
     model: str
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     trouble: tuple[str, ...] = ()
 
     async def object(self, record: View | str, text: str, schema: Mapping[str, Any], key: str) -> dict[str, Any] | None:

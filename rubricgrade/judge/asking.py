@@ -7,7 +7,7 @@ A reply that is cut gets more room, and the same room once more: not every cut i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
@@ -19,7 +19,7 @@ from rubricgrade.judge.question import Question
 from rubricgrade.judge.quoting import Gap, gap_of, look_up
 from rubricgrade.judge.reply import Quote, Reading, Unreadable, read_reply
 from rubricgrade.judge.view import View
-from rubricgrade.result import Cause, Evidence, Usage
+from rubricgrade.result import NO_USAGE, Cause, Evidence, Usage
 
 ROOM = 4096
 """Tokens that a reply may take unless the caller says otherwise."""
@@ -70,7 +70,7 @@ class Cast:
     message: str = ""
     model: str = ""
     reply: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     notes: tuple[str, ...] = ()
     cached: bool = False
     recorded_by: str | None = None
@@ -94,7 +94,7 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
     """
     first = request
     tried: set[str] = set()
-    usage = Usage()
+    usage = NO_USAGE
     notes: tuple[str, ...] = ()
 
     def failed(cause: Cause, message: str, reply: Reply) -> Cast:

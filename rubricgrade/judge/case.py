@@ -39,6 +39,15 @@ class Case:
     batch: int
 
     @property
+    def identity(self) -> str:
+        """All of it that can change what is decided, in words of ours."""
+        question = self.question
+        return (
+            f"{question.identity} {self.record.circumstances} {dict(question.values)} {self.models} {self.votes} "
+            f"{self.batch}"
+        )
+
+    @property
     def model(self) -> str | None:
         """The panel, as a grade names it."""
         return ",".join(self.models) or None

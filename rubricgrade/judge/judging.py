@@ -29,7 +29,7 @@ from rubricgrade.judge.shelf import Documents, Shelf
 from rubricgrade.judge.verdict import Judged, Spent, Votes, concluded, opened, preceded
 from rubricgrade.judge.view import View, render
 from rubricgrade.judge.warming import Warming
-from rubricgrade.result import Cause, Usage
+from rubricgrade.result import NO_USAGE, Cause
 from rubricgrade.rubric import Criterion, Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
 from rubricgrade.trajectory import Trajectory
@@ -127,7 +127,12 @@ class Judging:
                 asking = Asking(criterion, item, view, case.question)
                 votes = Votes(tuple(casts), len(casts))
                 return concluded(case.question, view, votes, model=model, prompt=asking.prompt)
+            room = self._shelf.room
+            # A canary is asked about what is shown now.
+            if self._canaries is None and (known := self._memory.concluded(case, room)):
+                return known
             judged = await self._shown(case)
+            self._memory.conclude(case, room, judged)
             trouble = await self._canary_trouble()
         except errors.RubricgradeError as error:
             return opened(_cause(error), str(error), model)
@@ -193,7 +198,7 @@ class Judging:
         verdict = verdicts[-1] if verdicts else self._unseen(case)
         if aside is None and len(verdicts) <= 1:
             return verdict
-        usage = sum((judged.record.usage for judged in verdicts[:-1]), aside.usage if aside else Usage())
+        usage = sum((judged.record.usage for judged in verdicts[:-1]), aside.usage if aside else NO_USAGE)
         return preceded(verdict, Spent(usage, aside.trouble if aside else ()))
 
     async def _fitted(self, need: Need) -> View | None:

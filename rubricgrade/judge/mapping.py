@@ -58,7 +58,7 @@ async def map_pieces(need: Need) -> View | None:
     about = f"the judge read all of it in {len(pieces)} pieces; shown is what it found to bear on the criterion"
     for around in (_AROUND, 0):
         places = _shown(record, spans, around, need.room)
-        if sum(record.size(place) - place.missing for place in places) <= need.room:
+        if sum(record.sizes[place.name] - place.missing for place in places) <= need.room:
             return render(record, places, "mapped", cut=False, about=(about,))
     return None
 
@@ -68,8 +68,8 @@ def pieces_of(record: Record, room: int) -> Iterator[tuple[Place, ...]]:
     piece: list[Place] = []
     size = 0
     for place in record.places:
-        for part in _parts(place, record.size(place), room):
-            taken = record.size(part) - part.missing
+        for part in _parts(place, record.sizes[place.name], room):
+            taken = record.sizes[part.name] - part.missing
             if piece and size + taken > room:
                 yield tuple(piece)
                 piece, size = [], 0
@@ -113,7 +113,7 @@ def _shown(record: Record, spans: Spans, around: int, room: int) -> list[Place]:
     whole = {name for name in needed(record) if name not in spans}
     places: list[Place] = []
     for place in record.places:
-        if place.name in whole and record.size(place) <= room // 4:
+        if place.name in whole and record.sizes[place.name] <= room // 4:
             places.append(place)
         elif place.name in spans:
             places.append(replace(place, hidden=tuple(_between(spans[place.name], around, len(place.text)))))

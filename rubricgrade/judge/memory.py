@@ -9,24 +9,29 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from rubricgrade import digest
 from rubricgrade.errors import StoreError
 from rubricgrade.evidence import Sources
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import Cast, uncarried
-from rubricgrade.judge.case import SYSTEM_HASH, Asking
+from rubricgrade.judge.case import SYSTEM_HASH, Asking, Case
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.panel import Ballot
 from rubricgrade.judge.question import Question
 from rubricgrade.judge.quoting import gap_of, look_up
 from rubricgrade.judge.record import Record
 from rubricgrade.judge.reply import Quote
+from rubricgrade.judge.verdict import Judged, remembered
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.rubric import Criterion, Rubric
-from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, read_verdicts
+from rubricgrade.store.verdicts import Kept, RecordedQuote, Verdict, VerdictCache, read_verdicts
 from rubricgrade.trajectory import Trajectory
+from rubricgrade.version import source_hash
 
+_JUDGED = TypeAdapter(Judged)
 _KEPT_BACK = 5.0  # seconds that verdicts may wait to be written together
 
 
@@ -47,6 +52,8 @@ class Memory:
         self._recorded: dict[str, list[Verdict]] = {}
         self._missing: dict[str, Verdict] = {}
         self._votes: list[Verdict] = []
+        self._conclusions: dict[str, str] = {}
+        self._troubled = False
         self._prompts: dict[str, Mapping[str, str]] = {}
         self._written = time.monotonic()
         for path in options.verdicts:
@@ -77,11 +84,31 @@ class Memory:
         try:
             verdict = self._cache.get(self._key(asking, ballot))
         except StoreError as error:
+            self._troubled = True
             return None, (str(error),)
         if verdict is None:
             return None, ()
-        cast = self._cast(verdict, asking.question, asking.view.sources)
-        return (None if cast.answer is None else replace(cast, cached=True, recorded_by=None)), ()
+        cast = self._cast(verdict, asking.question, asking.view.sources, cached=True)
+        return (None if cast.answer is None else cast), ()
+
+    def concluded(self, case: Case, room: int) -> Judged | None:
+        """What was decided before, by this very code, in the same circumstances; None if nothing was.
+
+        Args:
+            case: What is to be decided.
+            room: Characters that a prompt may have.
+        """
+        try:
+            line = None if self._cache is None else self._cache.conclusion(self._conclusion_key(case, room))
+            return None if line is None else remembered(_JUDGED.validate_json(line))
+        except (StoreError, ValidationError):
+            # The votes are asked for next, and say what is wrong with the cache.
+            return None
+
+    def conclude(self, case: Case, room: int, judged: Judged) -> None:
+        """Keep a verdict that nothing is open about; it is written with the votes, by `flush`."""
+        if self._cache is not None and judged.value is not None and not self._troubled:
+            self._conclusions[self._conclusion_key(case, room)] = _JUDGED.dump_json(judged).decode()
 
     def keep(self, asking: Asking, ballot: Ballot, cast: Cast) -> None:
         """Keep a vote; it is written with others, by `flush`."""
@@ -119,14 +146,14 @@ class Memory:
         Returns:
             What went wrong: a full disk is no reason to lose a verdict.
         """
-        waiting = self._votes or self._prompts
+        waiting = self._votes or self._prompts or self._conclusions
         if self._cache is None or not waiting or not (all_done or time.monotonic() - self._written > _KEPT_BACK):
             return ()
-        votes, prompts = self._votes, self._prompts
-        self._votes, self._prompts = [], {}
+        kept = Kept(self._votes, self._prompts, self._conclusions)
+        self._votes, self._prompts, self._conclusions = [], {}, {}
         self._written = time.monotonic()
         try:
-            await self._cache.keep_soon(votes, prompts)
+            await self._cache.keep_soon(kept)
         except StoreError as error:
             return (str(error),)
         return ()
@@ -155,6 +182,14 @@ class Memory:
         # Who else is asked in the same call is left out: a criterion that changes leaves the others' verdicts alone.
         asked = f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {ballot.model}"
         return digest.of_bytes(asked.encode())
+
+    def _conclusion_key(self, case: Case, room: int) -> str:
+        return digest.of_bytes(f"{self._code_and_options} {room} {case.identity}".encode())
+
+    @cached_property
+    def _code_and_options(self) -> str:
+        # How a record is shown and a quote is looked up is code, and a fault in it must not outlive its mending.
+        return digest.of_value([source_hash(), self._options.identity()])
 
     def _aside_key(self, key: str) -> str:
         return digest.of_bytes(f"{self._settings} aside {key}".encode())
@@ -187,7 +222,7 @@ class Memory:
             **filled,
         )
 
-    def _cast(self, verdict: Verdict, question: Question, sources: Sources) -> Cast:
+    def _cast(self, verdict: Verdict, question: Question, sources: Sources, *, cached: bool = False) -> Cast:
         quotes = tuple(Quote(each.quote, each.where) for each in verdict.evidence)
         evidence = look_up(quotes, sources)
         answer = verdict.answer
@@ -198,7 +233,8 @@ class Memory:
             evidence=evidence,
             model=verdict.served or verdict.recorded_by,
             reply=verdict.reply,
-            recorded_by=verdict.recorded_by,
+            cached=cached,
+            recorded_by=None if cached else verdict.recorded_by,
             prompt=verdict.prompt,
         )
         if answer not in (*question.choices, "cannot_tell"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rubricgrade.judge.asking import Cast
 from rubricgrade.judge.options import Votes
@@ -23,7 +24,8 @@ class Ballot:
     index: int
 
 
-def ballots(models: Sequence[str], votes: Votes) -> tuple[tuple[Ballot, ...], Ballot | None]:
+@lru_cache(maxsize=64)  # the same for all criteria of a rubric
+def ballots(models: tuple[str, ...], votes: Votes) -> tuple[tuple[Ballot, ...], Ballot | None]:
     """The ballots of a panel.
 
     Args:

@@ -46,7 +46,7 @@ class Polling:
         self._options = options
         self.gathering: Gathering[Asking] = Gathering()
 
-    async def votes(self, asking: Asking, models: Sequence[str], wanted: Wanted, room: int) -> Votes:
+    async def votes(self, asking: Asking, models: tuple[str, ...], wanted: Wanted, room: int) -> Votes:
         """All votes on a question.
 
         Args:

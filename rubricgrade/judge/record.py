@@ -112,6 +112,13 @@ class Record:
         return digest.members({"sees": self.sight.identity, "documents": documents, "trajectory": self.trajectory.hash})
 
     @cached_property
+    def circumstances(self) -> str:
+        """Hash of what a view of it depends on besides its `members`: how files were read, and what is missing."""
+        files = [[each.path, _hash(each.text), each.note, each.complete] for each in self.files]
+        pictures = [digest.of_bytes(picture) for each in self.files for picture in each.pictures]
+        return digest.of_value([files, pictures, self.seeing, self.lacks])
+
+    @cached_property
     def lacks(self) -> tuple[str, ...]:
         """What was asked for and is not there, for reasons of ours, in words."""
         return tuple(_lacks(self))
@@ -122,9 +129,10 @@ class Record:
             return "" if self.trajectory.workspace is not None else "the workspace was not kept"
         return "" if self.trajectory.world is not None else "no state of tools was kept"
 
-    def size(self, place: Place) -> int:
-        """Characters that a part takes in a prompt, uncut."""
-        return len(self.bodies[place.name]) + len(place.name)
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Characters that each part takes in a prompt, uncut, by name."""
+        return {name: len(body) + len(name) for name, body in self.bodies.items()}
 
 
 def margined(text: str) -> str:

@@ -78,13 +78,13 @@ def _within(record: Record, chosen: list[str], room: int) -> tuple[Place, ...]:
     left = room
     for name in dict.fromkeys([*needed(record), *chosen, *_neighbours(record, chosen)]):
         place = by_name[name]
-        if record.size(place) <= left:
+        if record.sizes[place.name] <= left:
             kept[name] = place
         elif name in chosen and left > _LONGEST_PREVIEW:
-            kept[name] = _shortened(place, left / record.size(place))
+            kept[name] = _shortened(place, left / record.sizes[place.name])
         else:
             continue
-        left -= record.size(kept[name]) - kept[name].missing
+        left -= record.sizes[kept[name].name] - kept[name].missing
     return tuple(kept[place.name] for place in record.places if place.name in kept)
 
 

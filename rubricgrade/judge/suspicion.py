@@ -88,8 +88,7 @@ def suspicions(texts: Mapping[str, str]) -> tuple[str, ...]:
     Returns:
         A sentence for each kind of sign, with addresses.
     """
-    lowered = {name: text.lower() for name, text in texts.items()}
-    whole = "\n".join(lowered.values())
+    whole = "\n".join(texts.values()).lower()
     # One quick pass over everything leaves the clues that are worth looking for in each text.
     there = {word for word in _WORDS if word in whole}
     found: list[str] = []
@@ -97,7 +96,7 @@ def suspicions(texts: Mapping[str, str]) -> tuple[str, ...]:
         likely = [clue for clue in clues if (not there.isdisjoint(clue.words) if clue.words else clue.is_in(whole))]
         if not likely:
             continue
-        names = [name for name, text in lowered.items() if any(clue.is_in(text) for clue in likely)]
+        names = [name for name, text in texts.items() if any(clue.is_in(text.lower()) for clue in likely)]
         if names:
             found.append(f"the record holds {sign}: {_some(names)}")
     return tuple(found)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rubricgrade.judge.asking import Cast
 from rubricgrade.judge.panel import decided, split
 from rubricgrade.judge.question import CANNOT_TELL, Question
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
-from rubricgrade.result import Cause, Evidence, JudgeRecord, Shown, Usage, Vote
+from rubricgrade.result import NO_USAGE, Cause, Evidence, JudgeRecord, Shown, Usage, Vote
 
 _DIRECT_NOTE = "the judge was asked for the answer only: no reasoning, no evidence"
 _LOCAL_NOTE = (
@@ -44,8 +44,11 @@ class Votes:
 class Spent:
     """What was done on the way to the votes: calls, and notes on them."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     notes: tuple[str, ...] = ()
+
+
+NOTHING_SPENT = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Judged:
 
 def opened(cause: Cause, message: str, model: str | None, spent: Spent | None = None) -> Judged:
     """A verdict that is open before a vote was cast."""
-    spent = spent or Spent()
+    spent = spent or NOTHING_SPENT
     record = JudgeRecord(
         model=model or "", prompt_version=PROMPT_VERSION, usage=spent.usage, note="; ".join(dict.fromkeys(spent.notes))
     )
@@ -102,7 +105,7 @@ def concluded(
     panel = 1 if votes.escalated else votes.panel
     winner = decided((cast.answer for cast in deciding), question.choices, panel)
     said = next((cast for cast in deciding if cast.answer == winner), deciding[0])
-    record = _record(question, view, votes, spent or Spent(), model=model, prompt=prompt)
+    record = _record(question, view, votes, spent or NOTHING_SPENT, model=model, prompt=prompt)
     by_hand = all(cast.recorded_by is not None for cast in votes.casts)
     blind = winner is not None and winner != CANNOT_TELL and question.blind(winner) and not by_hand
     if blind and view.incomplete:
@@ -112,6 +115,13 @@ def concluded(
     verdict, cause, message = _outcome(question, deciding, winner)
     value = question.values[winner] if winner is not None and cause is None else None
     return Judged(verdict, value, cause, message, said.reasoning, said.evidence, record)
+
+
+def remembered(judged: Judged) -> Judged:
+    """A verdict of an earlier run: nobody was asked now."""
+    record = judged.record
+    votes = tuple(vote.model_copy(update={"cached": True}) for vote in record.votes)
+    return replace(judged, record=record.model_copy(update={"votes": votes, "usage": NO_USAGE}))
 
 
 def preceded(judged: Judged, spent: Spent) -> Judged:

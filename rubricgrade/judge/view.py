@@ -94,7 +94,7 @@ def make_view(trajectory: Trajectory, sight: Sight, documents: Sequence[Document
 
 def fitted(record: Record, room: int) -> View:
     """The whole record, or with its long tool results cut to fit. Raises `JudgeError` if that is not enough."""
-    places = fit(record.places, [record.size(place) for place in record.places], room)
+    places = fit(record.places, [record.sizes[place.name] for place in record.places], room)
     cut = any(place.hidden for place in places)
     return render(record, places, "trimmed" if cut else "whole", cut=cut)
 
@@ -270,4 +270,4 @@ def _by_choice(record: Record) -> Iterator[str]:
 
 
 def _has_picture(step: Step) -> bool:
-    return any(isinstance(part, Image) for part in step.content)
+    return bool([part for part in step.content if isinstance(part, Image)])

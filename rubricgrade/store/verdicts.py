@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.store.batching import Batching
+from rubricgrade.store.conclusions import CONCLUSIONS, find_conclusion, keep_conclusions
 from rubricgrade.store.database import Database
 from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
 
@@ -31,6 +32,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 );
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL);
 {TABLES}
+{CONCLUSIONS}
 """
 
 
@@ -107,7 +109,13 @@ class Verdict(_Line):
         return (self.answer, self.reasoning, self.evidence) == (other.answer, other.reasoning, other.evidence)
 
 
-_Kept = tuple[Sequence[Verdict], Mapping[str, Prompt]]
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one grade has to keep: votes, what they were asked with, by hash, and what was concluded, by key."""
+
+    verdicts: Sequence[Verdict] = ()
+    prompts: Mapping[str, Prompt] = field(default_factory=dict[str, Prompt])
+    conclusions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,7 @@ class VerdictCache:
         self.path = path if path is not None else default_cache()
         self._database = Database(self.path, _TABLES, "verdict cache")
         self._texts: set[str] = set()
-        self._batching: Batching[_Kept] = Batching()
+        self._batching: Batching[Kept] = Batching()
 
     @classmethod
     def of(cls, cache: Path | Literal[False] | None) -> Self | None:
@@ -171,36 +179,48 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be written.
         """
-        self.keep([verdict])
+        self.keep(Kept([verdict]))
 
-    def keep(self, verdicts: Iterable[Verdict], prompts: Mapping[str, Prompt] | None = None) -> None:
-        """Keep verdicts, as `put` does, and prompts by hash, all in one transaction.
+    def keep(self, *parts: Kept) -> None:
+        """Keep verdicts, as `put` does, and all else, in one transaction.
 
         Raises:
             StoreError: The file can't be written; nothing was.
         """
+        verdicts = [verdict for part in parts for verdict in part.verdicts]
         rows = [(each.key, each.question, each.recorded_by, each.vote, each.model_dump_json()) for each in verdicts]
+        prompts = {name: prompt for part in parts for name, prompt in part.prompts.items()}
         with self._database.transaction() as connection:
             connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
-            texts = keep_prompts(connection, prompts or {}, self._texts) if prompts else set[str]()
+            texts = keep_prompts(connection, prompts, self._texts) if prompts else set[str]()
+            for part in parts:
+                keep_conclusions(connection, part.conclusions)
         # Only now: what was not written must be written the next time.
         self._texts = texts if len(self._texts) > _REMEMBERED else self._texts | texts
 
-    async def keep_soon(self, verdicts: Sequence[Verdict], prompts: Mapping[str, Prompt]) -> None:
+    async def keep_soon(self, kept: Kept) -> None:
         """`keep`, without holding up the event loop, and in one transaction with what others keep at the same time.
 
         Raises:
             StoreError: The file can't be written; nothing was.
         """
-        await self._batching.put((verdicts, prompts), self._keep_all)
+        await self._batching.put(kept, self._keep_all)
 
-    def _keep_all(self, parts: Sequence[_Kept]) -> list[StoreError | None]:
-        prompts = {name: prompt for _, some in parts for name, prompt in some.items()}
+    def _keep_all(self, parts: Sequence[Kept]) -> list[StoreError | None]:
         try:
-            self.keep([verdict for verdicts, _ in parts for verdict in verdicts], prompts)
+            self.keep(*parts)
         except StoreError as error:
             return [StoreError(str(error)) for _ in parts]
         return [None] * len(parts)
+
+    def conclusion(self, key: str) -> str | None:
+        """What was concluded before, as it was kept; None if nothing was.
+
+        Raises:
+            StoreError: The file can't be read.
+        """
+        with self._database.transaction() as connection:
+            return find_conclusion(connection, key)
 
     def prompt(self, name: str) -> tuple[str, ...] | None:
         """The messages of a prompt by its hash, as in `JudgeRecord.prompt`; None if it is not here.
@@ -255,7 +275,7 @@ class VerdictCache:
             StoreError: The cache can't be written.
         """
         keyed = [verdict for verdict in read_verdicts(path) if verdict.key and verdict.answer]
-        self.keep(keyed)
+        self.keep(Kept(keyed))
         return len(keyed)
 
     def info(self) -> CacheInfo:
@@ -280,7 +300,7 @@ class VerdictCache:
         """
         with self._database.transaction() as connection:
             self._texts = set()
-            for table in ("prompts", "texts", "replies"):
+            for table in ("prompts", "texts", "replies", "conclusions"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
             return connection.execute("DELETE FROM verdicts").rowcount
 

@@ -30,4 +30,4 @@ def test_it_forgets_before_it_grows_without_bounds(monkeypatch: pytest.MonkeyPat
     encoder = Encoder()
     for number in range(100):
         encoder.body([{"role": "user", "content": f"{number:0>100}", "cache": True}], {"model": "m"})
-    assert sum(map(len, encoder._texts.values())) <= 1000
+    assert sum(map(len, encoder._messages.values())) <= 1000

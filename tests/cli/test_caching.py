@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rubricgrade.store.verdicts import Verdict, VerdictCache
+from rubricgrade.store.verdicts import Kept, Verdict, VerdictCache
 from tests.cli.program import run
 
 
@@ -37,7 +37,7 @@ def test_what_is_exported_can_be_imported(cache: Path, tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == 3
     assert "3 verdicts taken" in run("cache", "import", file, "--cache", other).out
     assert VerdictCache(other).get("k1") == VerdictCache(cache).get("k1")
-    VerdictCache(other).keep([], {"sha256:1": {"sha256:2": "text"}})
+    VerdictCache(other).keep(Kept(prompts={"sha256:1": {"sha256:2": "text"}}))
     assert "3 verdicts forgotten" in run("cache", "clear", "--cache", other).out
     assert VerdictCache(other).info().entries == 0
     assert VerdictCache(other).prompt("sha256:1") is None

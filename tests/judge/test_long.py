@@ -296,7 +296,7 @@ def test_pieces_hold_everything_and_fit(parts: list[tuple[str, int]], room: int)
     record = Record(episode, SEES)
     pieces = list(pieces_of(record, room))
     for piece in pieces:
-        assert sum(record.size(place) - place.missing for place in piece) <= room + 200
+        assert sum(record.sizes[place.name] - place.missing for place in piece) <= room + 200
     for place in record.places:
         shown = sorted(span for piece in pieces for each in piece if each.name == place.name for span in each.pieces)
         assert shown[0][0] == 0

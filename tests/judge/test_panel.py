@@ -115,7 +115,7 @@ class TestPanel:
         def ballot(text: str) -> Ballot:
             return Ballot(text[0], int(text[1]))
 
-        assert ballots(models.split(","), votes) == (
+        assert ballots(tuple(models.split(",")), votes) == (
             tuple(ballot(text) for text in first.split()),
             None if more is None else ballot(more),
         )

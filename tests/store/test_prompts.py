@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rubricgrade import digest
 from rubricgrade.errors import StoreError
-from rubricgrade.store.verdicts import VerdictCache
+from rubricgrade.store.verdicts import Kept, VerdictCache
 
 
 def prompt(*texts: str) -> dict[str, str]:
@@ -20,15 +20,15 @@ def prompt(*texts: str) -> dict[str, str]:
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4, unique=True))
 def test_what_is_kept_is_found_word_for_word(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     cache = VerdictCache(tmp_path_factory.mktemp("store") / "verdicts.sqlite")
-    cache.keep([], {"sha256:1": prompt(*texts)})
+    cache.keep(Kept(prompts={"sha256:1": prompt(*texts)}))
     assert cache.prompt("sha256:1") == tuple(texts)
     assert cache.prompt("sha256:2") is None
 
 
 def test_a_text_that_prompts_share_is_kept_once_and_small(tmp_path: Path) -> None:
     cache, record = VerdictCache(tmp_path / "verdicts.sqlite"), "the same long record " * 10_000
-    cache.keep([], {f"sha256:{number}": prompt(record, f"question {number}") for number in range(5)})
-    cache.keep([], {f"sha256:{number}": prompt(record, f"question {number}") for number in range(4, 10)})
+    cache.keep(Kept(prompts={f"sha256:{number}": prompt(record, f"question {number}") for number in range(5)}))
+    cache.keep(Kept(prompts={f"sha256:{number}": prompt(record, f"question {number}") for number in range(4, 10)}))
     assert cache.prompt("sha256:7") == (record, "question 7")
     cache.close()
     assert cache.path.stat().st_size < len(record) / 2
@@ -39,7 +39,7 @@ def test_a_text_that_prompts_share_is_kept_once_and_small(tmp_path: Path) -> Non
 )
 def test_damage_is_a_store_error(change: str, tmp_path: Path) -> None:
     cache = VerdictCache(tmp_path / "verdicts.sqlite")
-    cache.keep([], {"sha256:1": prompt("text")})
+    cache.keep(Kept(prompts={"sha256:1": prompt("text")}))
     database = sqlite3.connect(cache.path)
     with database:
         database.execute(change)
@@ -50,7 +50,7 @@ def test_damage_is_a_store_error(change: str, tmp_path: Path) -> None:
 
 def test_a_changed_text_is_noticed(tmp_path: Path) -> None:
     cache = VerdictCache(tmp_path / "verdicts.sqlite")
-    cache.keep([], {"sha256:1": {digest.of_bytes(b"the text"): "another text"}})
+    cache.keep(Kept(prompts={"sha256:1": {digest.of_bytes(b"the text"): "another text"}}))
     with pytest.raises(StoreError, match="changed"):
         cache.prompt("sha256:1")
 
