@@ -141,9 +141,9 @@ async def _worked(jobs: list[tuple[Task, int]], crew: _Crew) -> AsyncGenerator[O
             yield outcome
         await everybody
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        everybody.cancel()
+        # What they were cut in is nobody's error; `everybody` may have been left without being waited for.
+        await asyncio.gather(*workers, everybody, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
