@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import common
 
+from rubricgrade import JudgeOptions
 from rubricgrade.chat import Request, connect
 
 
 async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opts: dict[str, Any]) -> dict[Any, Any]:
     """Decide every criterion of every trajectory; one task per decision, the limit is `chat`'s own."""
-    options = SimpleNamespace(
-        model="openai/gpt-4o-mini", api_base=base, api_key="sk", concurrency=concurrency, max_cost=None, extra={}
-    )
+    options = JudgeOptions(model="openai/gpt-4o-mini", api_base=base, api_key="sk", concurrency=concurrency)
     chat = connect(options, route=opts.get("route", "auto"))
     schema = common.SCHEMA["json_schema"]["schema"]
 

@@ -47,6 +47,11 @@ class Options(Protocol):
         ...
 
     @property
+    def per_minute(self) -> float | None:
+        """Calls, failed attempts included, that may start in a minute at one place, evenly spaced; None: any number."""
+        ...
+
+    @property
     def max_cost(self) -> float | None:
         """The cap on costs, in US dollars."""
         ...
@@ -62,7 +67,6 @@ def connect(
     *,
     retry: Retry | None = None,
     budget: Budget | None = None,
-    per_minute: float | None = None,
     route: Forced = "auto",
     shared: Shared | None = None,
 ) -> Chat:
@@ -72,7 +76,6 @@ def connect(
         options: The judge's settings.
         retry: How patient an ask is.
         budget: A cap that is shared with others; default: one of its own for `options.max_cost`.
-        per_minute: Calls that may start in a minute at one place; None sets no pace.
         route: ``auto`` takes the built-in route for OpenAI and for endpoints that speak its protocol, and litellm for
             all others; the other two force one.
         shared: Limits that other processes keep too, beside those of this one.
@@ -90,7 +93,7 @@ def connect(
         raise MissingExtraError("A judge in this process", "local")
     if budget is None and options.max_cost is not None:
         budget = Budget(options.max_cost)
-    return _Connection(options, retry or Retry(), budget, per_minute, route, shared=shared)
+    return _Connection(options, retry or Retry(), budget, route, shared=shared)
 
 
 def preload(options: Options) -> None:
@@ -109,7 +112,6 @@ class _Connection:
         options: Options,
         retry: Retry,
         budget: Budget | None,
-        per_minute: float | None,
         route: Forced,
         *,
         shared: Shared | None,
@@ -117,7 +119,6 @@ class _Connection:
         self._options = options
         self._retry = retry
         self._budget = budget
-        self._per_minute = per_minute
         self._route: Forced = route
         self._shared = shared
         self._callers: dict[str, Caller] = {}
@@ -137,7 +138,7 @@ class _Connection:
             place,
             # A model in this process reads one prompt at a time.
             limit=1 if is_local(model) else options.concurrency,
-            per_minute=self._per_minute,
+            per_minute=options.per_minute,
             retry=self._retry,
             budget=self._budget,
             price=price_of(model, options.extra),

@@ -24,6 +24,10 @@ JudgeBase = Annotated[
     str | None,
     typer.Option("--judge-api-base", metavar="URL", help="The judge's OpenAI-compatible endpoint."),
 ]
+JudgeRpm = Annotated[
+    float | None,
+    typer.Option("--judge-rpm", min=0.01, help="Calls to the judge that may start in a minute, retries included."),
+]
 Offline = Annotated[
     bool,
     typer.Option("--offline", help="Ask no judge: recorded verdicts (also tests/verdicts.jsonl) and the cache only."),
@@ -53,6 +57,7 @@ def judging(
     verdicts: list[Path] | None,
     cache: Path | None,
     tasks: Iterable[Task] = (),
+    rpm: float | None = None,
 ) -> JudgeOptions:
     """The judge's settings. Without a model, what is recorded beside the tasks' rubrics decides."""
     from rubricgrade.judge.options import JudgeOptions
@@ -62,5 +67,10 @@ def judging(
     if offline or model is None:
         files += [file for task in tasks for file in beside(task.folder / "tests" / "rubric.yaml")]
     return JudgeOptions(
-        model=model, api_base=base, offline=offline or model is None, verdicts=tuple(dict.fromkeys(files)), cache=cache
+        model=model,
+        api_base=base,
+        per_minute=rpm,
+        offline=offline or model is None,
+        verdicts=tuple(dict.fromkeys(files)),
+        cache=cache,
     )

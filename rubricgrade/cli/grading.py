@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rubricgrade.cli.choices import ExecutedBy
+from rubricgrade.cli.choices import ExecutedBy, JudgeRpm
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def grade(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Trajectories, and judge calls, at a time.")] = 8,
+    judge_rpm: JudgeRpm = None,
     executor: ExecutedBy = "local",
     template: Annotated[
         str | None,
@@ -173,6 +174,7 @@ def grade(
         canary=canary,
         max_cost=max_cost,
         concurrency=concurrency,
+        per_minute=judge_rpm,
     )
     request = Request.check(
         rubric,

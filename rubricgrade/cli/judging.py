@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rubricgrade.cli.choices import JudgeRpm
 from rubricgrade.cli.output import print_json
 from rubricgrade.errors import InputError, JudgeError
 from rubricgrade.report.exits import Exit
@@ -58,6 +59,7 @@ def check(
         float | None, typer.Option(min=0, callback=_finite, help="Stop asking at so many US dollars.")
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls at a time.")] = 8,
+    judge_rpm: JudgeRpm = None,
     timeout: Annotated[float, typer.Option(min=1, callback=_finite, help="Seconds for one call.")] = 120,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
@@ -77,6 +79,7 @@ def check(
         style=style.value,
         max_cost=max_cost,
         concurrency=concurrency,
+        per_minute=judge_rpm,
         timeout=timeout,
         cache=False,
     )

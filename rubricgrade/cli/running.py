@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, ExecutedBy, Judge, JudgeBase, Offline, Run, Verdicts, judging
+from rubricgrade.cli.choices import Cache, ExecutedBy, Judge, JudgeBase, JudgeRpm, Offline, Run, Verdicts, judging
 from rubricgrade.cli.output import note
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a run: only what is missing.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sandboxes of agents at a time.")] = 4,
     model_concurrency: Annotated[int, typer.Option(min=1, help="Calls to the agent's model at a time.")] = 8,
+    rpm: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Calls to the agent's model that may start in a minute, retries included."),
+    ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="The agent's model: an OpenAI-compatible endpoint.")
     ] = None,
@@ -73,6 +77,7 @@ def run(
     network: Annotated[bool, typer.Option("--network", help="Give tasks that ask for it the network.")] = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
@@ -102,6 +107,7 @@ def run(
     options = ModelOptions(
         api_base=api_base,
         concurrency=model_concurrency,
+        per_minute=rpm,
         max_cost=left,
         temperature=temperature,
         extra={} if price is None else _price(price),
@@ -119,7 +125,9 @@ def run(
             cost=max_episode_cost,
             parallel=parallel_calls,
         ),
-        judge=judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded),
+        judge=judging(
+            judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
+        ),
         network=network or bool(there and there.network),
         retries=retries,
         max_cost=max_cost,
@@ -206,6 +214,7 @@ def regrade(
     executor: ExecutedBy = "local",
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
@@ -223,7 +232,9 @@ def regrade(
 
     place = place_of(folder)
     tasks = tasks_of(read_manifest(place)).values()
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
+    options = judging(
+        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks, rpm=judge_rpm
+    )
     changed = asyncio.run(
         _regrade(place, choose_executor(executor), rubric, task or (), options, concurrency=concurrency)
     )

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Verdicts
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Verdicts
 from rubricgrade.cli.output import note
 from rubricgrade.errors import Fault, InputError, MissingExtraError
 
@@ -81,6 +81,7 @@ def serve(
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes, and judge calls, at a time.")] = 8,
+    judge_rpm: JudgeRpm = None,
     queue: Annotated[int, typer.Option(min=0, help="Episodes that may wait; more are refused with 429.")] = 1024,
     timeout: Annotated[
         float, typer.Option(min=0.1, callback=_finite, help="Seconds for one request, waiting included.")
@@ -127,6 +128,7 @@ def serve(
             cache=False if no_cache else cache,
             max_cost=max_cost,
             concurrency=concurrency,
+            per_minute=judge_rpm,
         ),
         host=host,
         port=port,

@@ -59,9 +59,7 @@ class Judges:
         if model and self._chat is None and not self.options.offline:
             for name in (*models_of(model), self.options.escalate):
                 preload(replace(self.options, model=name))
-            self._chat = connect(
-                replace(self.options, model=model), per_minute=self.options.per_minute, shared=self._shared
-            )
+            self._chat = connect(replace(self.options, model=model), shared=self._shared)
         return Judging(
             trajectory,
             rubric,

@@ -33,7 +33,8 @@ class JudgeOptions:
         max_tokens: The most that one reply may take, hidden reasoning included.
         timeout: Seconds for one attempt.
         concurrency: Calls at a time.
-        per_minute: Calls that may start in a minute at one place, evenly spaced; None sets no pace.
+        per_minute: Calls, failed attempts included, that may start in a minute at one place (the origin of an API),
+            evenly spaced; None sets no pace.
         max_cost: US dollars after which no call is made.
         offline: Make no call: recorded verdicts and the cache only.
         verdicts: Files of recorded verdicts; what they decide is not asked.

@@ -172,6 +172,7 @@ async def qualify(
         max_tokens=options.max_tokens,
         timeout=options.timeout,
         concurrency=options.concurrency,
+        per_minute=options.per_minute,
         style=options.style,
         strict_evidence=options.strict_evidence,
         extra=options.extra,

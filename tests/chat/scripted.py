@@ -54,6 +54,11 @@ def error(status: int, message: str = "no", headers: dict[str, str] | None = Non
     return Wire(json.dumps({"error": {"message": message, **fields}}).encode(), status, headers or {})
 
 
+def spread(server: ScriptedServer) -> float:
+    """Seconds from the first request to the last."""
+    return server.seen[-1].at - server.seen[0].at
+
+
 class ScriptedServer:
     """Answers with `script` in order and with its last entry from then on. An entry may be a function of the request."""
 

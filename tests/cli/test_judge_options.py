@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.chat.scripted import ScriptedServer, Seen, Wire, completion
+from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error, spread
 from tests.cli.program import run, write_episode, write_rubric
 
 CRITERIA = [
@@ -52,6 +52,16 @@ def asked(tmp_path: Path, server: ScriptedServer) -> list[str | Path]:
         "--no-store",
         "--json",
     ]
+
+
+def test_so_many_calls_a_minute(asked: list[str | Path], server: ScriptedServer) -> None:
+    failing = iter([error(500), error(429, "slow down", {"retry-after": "0"})])
+    server.script = [lambda _: next(failing, completion(json.dumps(said("yes"))))]
+    done = run(*asked, "--judge", "openai/small", "--judge-rpm", "600", env=KEY)
+    assert done.code == 0, done.err
+    assert len(server.seen) == 5
+    # What failed counts too: a provider's own limit counts it.
+    assert spread(server) >= 0.1 * 4 - 0.05
 
 
 def test_several_criteria_in_one_call(asked: list[str | Path], server: ScriptedServer) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.scripted import ScriptedServer, completion, error
+from tests.chat.scripted import ScriptedServer, completion, error, spread
 from tests.cli.program import run
 from tests.episode.making import EXAMPLES, bash, by_turn, write
 from tests.episode.test_dialects import VENDOR
@@ -48,6 +48,14 @@ def test_a_model_at_an_address_of_ones_own(task: Path, tmp_path: Path, server: S
     assert ran.code == 0, ran.err
     line = json.loads((tmp_path / "run" / "trajectories.jsonl").read_text())
     assert (line["model"], line["reward"], line["usage"]["input"]) == ("openai/scripted", 1.0, 200)
+
+
+def test_the_agents_model_is_called_so_often_a_minute(task: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    server.script = [by_turn(bash("echo 42 > answer.txt"), completion("done"))]
+    given = ["--agent", "litellm:openai/scripted", "--api-base", server.base, "-n", "3", "-o", tmp_path / "run"]
+    ran = run("run", task, *given, "--rpm", "600", env={"OPENAI_API_KEY": "k"})
+    assert ran.code == 0, ran.err
+    assert spread(server) >= 0.1 * 5 - 0.05
 
 
 def test_an_episode_that_gets_too_dear_ends(task: Path, tmp_path: Path, server: ScriptedServer) -> None:

@@ -26,7 +26,7 @@ from rubricgrade.runs.regrading import regrade
 from rubricgrade.runs.running import Outcome, Plan, run
 from rubricgrade.runs.standing import attempts_of, stand
 from rubricgrade.trajectory import Trajectory
-from tests.chat.scripted import ScriptedServer, completion
+from tests.chat.scripted import ScriptedServer, completion, spread
 from tests.cli import program
 from tests.cli.program import SAYS_TOTAL, write_episode, write_rubric
 from tests.episode.making import EXAMPLES, bash, by_turn, model_agent, write_task
@@ -159,6 +159,46 @@ def test_one_budget_holds_over_all_nodes(two: str, tmp_path: Path, server: Scrip
     # A call costs 0.11 dollars.
     assert calls * 0.11 <= 1.0
     assert [grade.cause for grade in grades].count("budget") == 20 - calls
+
+
+def test_one_pace_holds_over_all_nodes(two: str, task: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    server.script = [YES]
+    rubric = load_rubric(write_rubric(tmp_path, criteria=[JUDGED % (1, 1)]))
+    options: dict[str, Any] = {"api_base": server.base, "api_key": "k", "per_minute": 600}
+    judge = JudgeOptions(model="openai/m", cache=False, **options)
+    grades = asyncio.run(agrade_all(episodes(tmp_path, 12), rubric, judge=judge, executor=RayExecutor(two)))
+    assert {grade.score for grade in grades} == {1.0}
+    # Each node by itself would take half as long.
+    assert spread(server) >= 0.1 * 11 - 0.05
+    server.seen.clear()
+    server.script = [by_turn(bash("echo 42 > answer.txt"), completion("done"))]
+    model = ModelOptions(**options)
+    plan = Plan((Task.load(task),), choose_agent("litellm:openai/scripted", model), tmp_path / "run", samples=6)
+    made = run_all(plan, RayExecutor(two, model=model))
+    assert [one.reward for one in made if isinstance(one, Line)] == [1.0] * 6
+    assert len(server.seen) == 12
+    assert spread(server) >= 0.1 * 11 - 0.05
+
+
+def test_the_program_keeps_a_cap_over_all_nodes(two: str, task: Path, tmp_path: Path, server: ScriptedServer) -> None:
+    server.script = [by_turn(bash("echo 42 > answer.txt"), completion("done"))]
+    # A call costs 0.11 dollars, an episode two.
+    given = ["--api-base", server.base, "--price", "1000/1000", "--max-cost", "1", "--executor", f"ray:{two}"]
+    ran = program.run(
+        "run",
+        task,
+        "--agent",
+        "litellm:openai/m",
+        "-n",
+        "9",
+        "-o",
+        tmp_path / "run",
+        *given,
+        env={"OPENAI_API_KEY": "k"},
+    )
+    assert (ran.code, "rubricgrade run --resume" in ran.err) == (4, True), ran.err
+    assert 0 < len(server.seen) * 0.11 <= 1
+    assert 0 < len(read_lines(tmp_path / "run" / "trajectories.jsonl")) < 9
 
 
 def test_an_agents_model_is_called_from_the_nodes_within_its_budget(

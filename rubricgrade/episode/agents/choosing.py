@@ -27,6 +27,7 @@ class ModelOptions:
         api_base: Address of an OpenAI-compatible endpoint.
         api_key: Its key; else the provider's environment variable.
         concurrency: Calls at a time, over all episodes.
+        per_minute: Calls, failed attempts included, that may start in a minute, over all episodes; None sets no pace.
         max_cost: US dollars for all episodes together, after which no call is made.
         temperature: Sent only if given.
         max_tokens: Of one reply.
@@ -37,6 +38,7 @@ class ModelOptions:
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
     concurrency: int = 8
+    per_minute: float | None = None
     max_cost: float | None = None
     temperature: float | None = None
     max_tokens: int | None = None
