@@ -18,3 +18,8 @@ def source_hash() -> str:
         name = file.relative_to(home).as_posix().encode()
         whole.update(b"%d %b %b" % (len(name), name, hashlib.sha256(file.read_bytes()).digest()))
     return f"sha256:{whole.hexdigest()}"
+
+
+def exact_version() -> str:
+    """The version, and the beginning of `source_hash`: what is the same for the same code only."""
+    return f"{__version__} ({source_hash().removeprefix('sha256:')[:12]})"

@@ -14,13 +14,13 @@ import pytest
 from rubricgrade.episode.agents.choosing import ModelOptions, choose_agent
 from rubricgrade.episode.agents.replay import Replay
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import JudgeError, StoreError
+from rubricgrade.errors import JudgeError, SandboxUnavailable, StoreError
 from rubricgrade.grading import agrade_all
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade
-from rubricgrade.runs.executing.ray import RayExecutor
+from rubricgrade.runs.executing.ray import RayExecutor, crew
 from rubricgrade.runs.lines import Line, read_lines
 from rubricgrade.runs.regrading import regrade
 from rubricgrade.runs.running import Outcome, Plan, run
@@ -229,6 +229,16 @@ def test_what_is_wrong_is_said_as_it_is_here(two: str, tmp_path: Path) -> None:
     grading = agrade_all(episodes(tmp_path, 1), rubric, judge=judge, executor=RayExecutor(two))
     with pytest.raises(StoreError, match="can't read"):
         asyncio.run(grading)
+
+
+def test_nodes_with_other_code_do_no_work(
+    two: str, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "exact_version", lambda: "0.1.0 (0123456789ab)")
+    with pytest.raises(
+        SandboxUnavailable, match=r"has rubricgrade 0\.\d+\.\d+ \(\w{12}\), not 0\.1\.0 \(0123456789ab\)"
+    ):
+        run_all(Plan((Task.load(task),), choose_agent("nop"), tmp_path / "run"), RayExecutor(two))
 
 
 def test_the_program_takes_an_executor(two: str, task: Path, tmp_path: Path) -> None:

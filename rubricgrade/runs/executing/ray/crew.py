@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubricgrade.errors import RubricgradeError, SandboxLost, SandboxUnavailable
-from rubricgrade.version import __version__
+from rubricgrade.version import exact_version
 
 TRIES = 4
 """Nodes that one piece of work may be given to: one that every node dies of is not given to all of them."""
@@ -128,8 +128,8 @@ class Crew:
             self._coming.pop(node, None)
         if isinstance(version, RubricgradeError):
             self._refused[node] = version
-        elif version != __version__:
-            self._refused[node] = f"has rubricgrade {version}, not {__version__}"
+        elif version != exact_version():
+            self._refused[node] = f"has rubricgrade {version}, not {exact_version()}"
         else:
             self._members.append(Member(node, actor))
             return

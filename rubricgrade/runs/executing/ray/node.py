@@ -27,7 +27,7 @@ from rubricgrade.runs.executing.ray.parcels import (
     TrajectoryParcel,
     unpacked,
 )
-from rubricgrade.version import __version__
+from rubricgrade.version import exact_version
 
 T = TypeVar("T")
 JUDGE, AGENT = "judge", "agent"
@@ -79,7 +79,7 @@ class Node:
         self._told = 0
 
     async def begin(self) -> str | RubricgradeError:
-        """Get ready; returns this package's version, or why it can't be done."""
+        """Get ready; returns this package's exact version, or why it can't be done."""
         try:
             self._scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="rubricgrade-node-")))
             terms = self._terms()
@@ -88,7 +88,7 @@ class Node:
             self._here = await self._held.enter_async_context(here(terms, judges))
         except RubricgradeError as error:
             return error
-        return __version__
+        return exact_version()
 
     async def play(self, task: list[Any], sample: int, *, blame: bool) -> Played | RubricgradeError:
         """Make one attempt.
