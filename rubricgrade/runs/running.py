@@ -143,7 +143,8 @@ async def _worked(jobs: list[tuple[Task, int]], crew: _Crew) -> AsyncGenerator[O
     finally:
         everybody.cancel()
         # What they were cut in is nobody's error; `everybody` may have been left without being waited for.
-        await asyncio.gather(*workers, everybody, return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
+        await asyncio.gather(everybody, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
