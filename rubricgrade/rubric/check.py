@@ -362,17 +362,18 @@ class Check(Part):
         return getattr(self, kind + "_" if kind in {"json", "not"} else kind)
 
     @cached_property
+    def _given(self) -> tuple[str, Part]:
+        return next((kind, spec) for kind in KINDS if (spec := self._spec_of(kind)) is not None)
+
+    @property
     def kind(self) -> str:
         """The name of the one kind that is given."""
-        return next(kind for kind in KINDS if self._spec_of(kind) is not None)
+        return self._given[0]
 
     @property
     def spec(self) -> Part:
         """The one kind's own settings."""
-        spec = self._spec_of(self.kind)
-        if spec is None:  # pragma: no cover - `kind` names one that is there
-            raise AssertionError(self.kind)
-        return spec
+        return self._given[1]
 
     @property
     def sealed(self) -> tuple[str, ...]:
