@@ -88,8 +88,8 @@ def banded(bands: Iterable[Band], measured: float) -> float:
 
 
 def reaches(value: float, bar: float) -> bool:
-    """Whether a value is at or above a bar, to a billionth."""
-    return exact(value) >= exact(bar) - CLOSE
+    """Whether a value is at or above a bar, to a billionth of it: 0 is below every bar."""
+    return exact(value) >= exact(bar) * (ONE - CLOSE)
 
 
 def worst(points: float | None, sign: int = 1) -> float:
@@ -211,7 +211,8 @@ def _interval(value: float | None) -> Interval:
 
 
 def _reaches(value: Interval, bar: Fraction) -> Interval:
-    return Interval(ONE if value.low >= bar - CLOSE else ZERO, ONE if value.high >= bar - CLOSE else ZERO)
+    least = bar * (ONE - CLOSE)
+    return Interval(ONE if value.low >= least else ZERO, ONE if value.high >= least else ZERO)
 
 
 def _clip(number: Fraction) -> Fraction:

@@ -90,6 +90,16 @@ def test_decimal_points_add_up_exactly() -> None:
     assert score(group, {"x": 1, "y": 1}).score == 1.0
 
 
+@pytest.mark.parametrize("bar", [1e-8, 1e-9, 1e-10, 1e-300])
+def test_nothing_reaches_no_bar(bar: float) -> None:
+    barred = rubric(item("a", at_least=bar))
+    assert score(barred, {"a": 0.0}).score == 0
+    assert score(barred, {"a": None}).bounds == (0, 1)
+    gated = Rubric.model_validate({"id": "r", "gates": [gate("g", at_least=bar)]})
+    assert score(gated, {"g": 0.0}).gated
+    assert not reaches(0.0, bar)
+
+
 @pytest.mark.parametrize(("value", "reached"), [(0.7, 1.0), (0.7 - 1e-10, 1.0), (0.7 - 1e-8, 0.0), (0.3 + 0.4, 1.0)])
 def test_at_least_compares_to_a_billionth(value: float, reached: float) -> None:
     assert score(rubric(item("a", at_least=0.7)), {"a": value}).score == reached
