@@ -65,6 +65,13 @@ def find_endpoint(model: str, base: str | None) -> Endpoint | None:
     return Endpoint(provider, name, base)
 
 
+def base_of(model: str, base: str | None) -> str | None:
+    """The API base at which a model is asked, from the caller or the environment; None if only litellm knows."""
+    endpoint = None if is_local(model) else find_endpoint(model, base)
+    found = base if endpoint is None else endpoint.base
+    return found.rstrip("/") if found else None
+
+
 def pick(
     model: str, *, base: str | None, key: str | None, extra: Mapping[str, Any], forced: Forced = "auto"
 ) -> tuple[Route, str]:

@@ -43,8 +43,8 @@ class Case:
         """All of it that can change what is decided, in words of ours."""
         question = self.question
         return (
-            f"{question.identity} {self.record.circumstances} {dict(question.values)} {self.models} {self.votes} "
-            f"{self.batch}"
+            f"{question.identity} {self.record.circumstances} {dict(question.values)} {question.absence} "
+            f"{question.denies} {self.models} {self.votes} {self.batch}"
         )
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rubricgrade import digest
+from rubricgrade.chat.routing import base_of
 from rubricgrade.errors import StoreError
 from rubricgrade.evidence import Sources
 from rubricgrade.judge import wording
@@ -54,6 +55,7 @@ class Memory:
         self._votes: list[Verdict] = []
         self._conclusions: dict[str, str] = {}
         self._troubled = False
+        self._bases: dict[str, str | None] = {}
         self._prompts: dict[str, Mapping[str, str]] = {}
         self._written = time.monotonic()
         for path in options.verdicts:
@@ -100,10 +102,16 @@ class Memory:
         """
         try:
             line = None if self._cache is None else self._cache.conclusion(self._conclusion_key(case, room))
-            return None if line is None else remembered(_JUDGED.validate_json(line))
+            judged = None if line is None else _JUDGED.validate_json(line)
         except (StoreError, ValidationError):
             # The votes are asked for next, and say what is wrong with the cache.
             return None
+        # Also for a line that was damaged or changed: it must be a verdict that this question can have.
+        names, values = case.question.names, case.question.values
+        possible: set[tuple[str, float | None]] = {(names[choice], value) for choice, value in values.items()}
+        if judged is None or judged.cause or (judged.verdict, judged.value) not in possible:
+            return None
+        return remembered(judged)
 
     def conclude(self, case: Case, room: int, judged: Judged) -> None:
         """Keep a verdict that nothing is open about; it is written with the votes, by `flush`."""
@@ -180,11 +188,12 @@ class Memory:
 
     def _key(self, asking: Asking, ballot: Ballot) -> str:
         # Who else is asked in the same call is left out: a criterion that changes leaves the others' verdicts alone.
-        asked = f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {ballot.model}"
-        return digest.of_bytes(asked.encode())
+        model = f"{ballot.model} {self._base(ballot.model)}"
+        return digest.of_bytes(f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {model}".encode())
 
     def _conclusion_key(self, case: Case, room: int) -> str:
-        return digest.of_bytes(f"{self._code_and_options} {room} {case.identity}".encode())
+        bases = [self._base(model) for model in (*case.models, self._options.escalate or "")]
+        return digest.of_bytes(f"{self._code_and_options} {room} {bases} {case.identity}".encode())
 
     @cached_property
     def _code_and_options(self) -> str:
@@ -201,7 +210,6 @@ class Memory:
         return digest.of_value(
             [
                 PROMPT_VERSION,
-                options.api_base,
                 options.temperature,
                 options.max_tokens,
                 options.style,
@@ -210,6 +218,12 @@ class Memory:
                 options.unverified,
             ]
         )
+
+    def _base(self, model: str) -> str | None:
+        """Where a model is asked, also if the environment says so: another server is another judge."""
+        if model not in self._bases:
+            self._bases[model] = base_of(model, self._options.api_base)
+        return self._bases[model]
 
     def _skeleton(self, criterion: Criterion, item: str | None, question: Question, **filled: Any) -> Verdict:
         return Verdict(

@@ -186,6 +186,8 @@ def _word(rubric: Rubric, criterion: Criterion, settings: Judge, item: str | Non
         "examples": filled.examples,
         "item": item if item is None else digest.of_bytes(item.encode(errors="surrogatepass")),
     }
+    # In the author's words, variables included; an item may come from the agent.
+    own = fill(criterion.description, rubric.vars)
     question = Question(
         asked="\n\n".join(text for name, text in parts.items() if name != "format"),
         text="\n\n".join(parts.values()),
@@ -193,8 +195,8 @@ def _word(rubric: Rubric, criterion: Criterion, settings: Judge, item: str | Non
         choices=choices,
         values={choice.choice: choice.value for choice in scale},
         names={YES: "met", NO: "not_met"} if settings.scale is None else {choice: choice for choice in choices},
-        absence=settings.scale is None and _SAYS_ABSENT.match(criterion.description) is not None,
-        denies=_DENIES.search(criterion.description) is not None,
+        absence=settings.scale is None and _SAYS_ABSENT.match(own) is not None,
+        denies=_DENIES.search(own) is not None,
         style=style,
         identity="",
         parts={name: len(text) for name, text in parts.items()},

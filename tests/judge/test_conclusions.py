@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,46 @@ def test_it_goes_with_the_cache(file: Path) -> None:
     ask_once(YES, cache=VerdictCache(file))
     VerdictCache(file).clear()
     assert mark(file) == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"value": 0.0},
+        {"value": 2.0},
+        {"value": None},
+        {"verdict": "not_met"},
+        {"cause": "judge_failed"},
+    ],
+)
+def test_what_the_question_can_not_have_is_drawn_again(damage: dict[str, Any], file: Path) -> None:
+    ask_once(YES, cache=VerdictCache(file))
+    with sqlite3.connect(file) as connection:
+        (line,) = connection.execute("SELECT line FROM conclusions").fetchone()
+        connection.execute("UPDATE conclusions SET line = ?", [json.dumps({**json.loads(line), **damage})])
+    mark(file)
+    judged = again(file)
+    assert (judged.verdict, judged.value, judged.cause, judged.reasoning) == ("met", 1.0, None, "because")
+
+
+def test_a_denial_from_a_variable_is_one(file: Path) -> None:
+    """Nothing may be concluded for the one wording that the rules of the other would not have concluded."""
+    said_yes = said("yes", QUOTE)
+    plain = rubric({"description": "the files hold no figure without a source", "judge": {"artifacts": ["*.md"]}})
+    filled = rubric(
+        {"description": "{{ vars.claim }}", "judge": {"artifacts": ["*.md"]}},
+        vars={"claim": "the files hold no figure without a source"},
+    )
+    for one in (plain, filled):
+        for cache in (None, VerdictCache(file)):
+            judged, _ = ask_once(said_yes, judged=one, cache=cache)
+            assert (judged.value, judged.cause) == (None, "judge_failed")
+
+
+def test_another_server_in_the_environment_is_another_judge(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for base, reply, verdict in (("http://a.test/v1", YES, "met"), ("http://b.test/v1", NO, "not_met")):
+        monkeypatch.setenv("OPENAI_BASE_URL", base)
+        judged, chat = ask_once(reply, cache=VerdictCache(file), model="openai/m")
+        assert (judged.verdict, len(chat.asked)) == (verdict, 1)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://a.test/v1/")
+    assert again(file, model="openai/m").verdict == "met"
