@@ -23,6 +23,8 @@ SCHEMA = "rubricgrade.trajectory/1"
 
 UNCLEAN = re.compile("[\ud800-\udfff\0]")
 ID_LENGTH = 200
+RESERVED = frozenset({"grades", "reviews", "run.json", "trajectories.jsonl", "trajectory.json", "workspace", "world"})
+"""Names that mean something in a folder of episodes or in an episode's own, and can't be ids."""
 
 
 def clean_text(text: str) -> str:
@@ -55,6 +57,8 @@ def _folder_name(name: str) -> str:
         raise ValueError(
             f"an id has 1 to {ID_LENGTH} printable characters, no slash or backslash, and does not start with a dot"
         )
+    if name.casefold() in RESERVED:
+        raise ValueError(f"an id is not {name!r}, which is the name of something beside episodes")
     return name
 
 

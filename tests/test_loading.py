@@ -103,6 +103,7 @@ AT = "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
         ("RG012", "must be a number, not the text 'yes'", "{id: b, points: «yes, description: d, judge: {}}"),
         ("RG003", "no finite number", "{id: b, points: «.nan, description: d, judge: {}}"),
         ("RG003", "no finite number", "{id: b, points: «1e999, description: d, judge: {}}"),
+        ("RG003", "would be 0", "{id: b, points: «1e-400, description: d, judge: {}}"),
         ("RG008", "nothing behind it", "{id: b, «points: , description: d, judge: {}}"),
         ("RG012", 'quote it: "7"', "{id: «7, points: 1, description: d, judge: {}}"),
         ("RG012", 'quote it: "true"', "{id: «true, points: 1, description: d, judge: {}}"),

@@ -24,6 +24,7 @@ from rubricgrade.episode.verifier import script_rubric
 from rubricgrade.errors import Fault, InputError, TemplateError
 from rubricgrade.loading import load_rubric
 from rubricgrade.rubric import Rubric
+from rubricgrade.trajectory import RESERVED
 
 BUILT_IN = ("bash", "read_file", "edit_file")
 HASHED = ("task.toml", "instruction.md", "environment", "tests", "steps", "tools")
@@ -108,6 +109,10 @@ class Task(BaseModel):
     def _read(cls, folder: Path, faults: list[Fault]) -> Self | None:
         if not NAME.match(folder.name):
             faults.append(Fault("a task's folder is named with letters, digits, '.', '_' and '-'", str(folder)))
+        if folder.name.casefold() in RESERVED:
+            faults.append(
+                Fault(f"a task is not called {folder.name!r}, which means something else in a run", str(folder))
+            )
         file = folder / "task.toml"
         about = _table(file, faults)
         metadata, environment, agent = (table(about, name) for name in ("metadata", "environment", "agent"))

@@ -28,6 +28,7 @@ DOUBTFUL = (
         "the look of a date",
     ),
 )
+NONZERO = re.compile(r"[-+.0]*[1-9]")
 NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 
 
@@ -53,7 +54,11 @@ def _number(text: str) -> tuple[Plain, str]:
         return int(text), ""
     if FLOAT.match(text):
         number = float(text)
-        return (number, "") if math.isfinite(number) else (text, f"{_cut(text)} is no finite number")
+        if not math.isfinite(number):
+            return text, f"{_cut(text)} is no finite number"
+        if not number and NONZERO.match(text):
+            return text, f"{_cut(text)} is too small for a number here, and would be 0"
+        return number, ""
     if NOT_FINITE.match(text):
         return text, f"{text} is no finite number; quote it if text is meant"
     for pattern, look in DOUBTFUL:

@@ -40,6 +40,9 @@ def find_elsewhere(
 
 
 def _read(path: Path) -> list[Trajectory]:
+    # The note came with the folder: it may name a pipe, which would never end.
+    if not (path.is_file() or path.is_dir()):
+        return []
     try:
         return load_trajectories(path, strict=False)
     except TrajectoryError:

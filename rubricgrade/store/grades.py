@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,12 +89,15 @@ def parse_grade(data: bytes, name: str) -> Grade:
 
 
 def grade_files(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """The grade files of an episode folder, oldest first."""
+    """The grade files of an episode folder, oldest first. Regular files only."""
     home = Path(folder) / FOLDER
     if not home.is_dir():
         return
-    found = [path for path in home.iterdir() if NAME.match(path.name) and not path.name.startswith(".")]
-    yield from sorted(found, key=lambda path: (path.stat().st_mtime_ns, _number(path.name, "")))
+    found = [(path.lstat(), path) for path in home.iterdir() if NAME.match(path.name) and path.name[0] != "."]
+    # Whoever sent the folder may have put anything there: a pipe would never end.
+    regular = [(facts, path) for facts, path in found if stat.S_ISREG(facts.st_mode)]
+    regular.sort(key=lambda each: (each[0].st_mtime_ns, _number(each[1].name, "")))
+    yield from (path for _, path in regular)
 
 
 def latest_grade(folder: str | os.PathLike[str], rubric_hash: str | None = None) -> Grade | None:

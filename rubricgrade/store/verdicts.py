@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rubricgrade import twice
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.store.batching import Batching
 from rubricgrade.store.conclusions import CONCLUSIONS, find_conclusion, keep_conclusions
@@ -339,6 +340,11 @@ def _read(path: Path, _changed: int, _size: int) -> tuple[Verdict, ...]:
             continue
         try:
             verdict = Verdict.model_validate_json(line)
+            json.loads(line, object_pairs_hook=twice.unique)
+        except twice.KeyTwice:
+            key = twice.find(line.decode()).key
+            faults.append(Fault(f"the key {key!r} stands twice; keep one of them", str(path), number))
+            continue
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(key) for key in first["loc"])

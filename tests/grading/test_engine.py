@@ -220,6 +220,10 @@ def test_the_grade_lies_beside_the_trajectory_and_loads_back_equal(tmp_path: Pat
     assert files[0].read_text() == read_grade(files[0]).to_json()
     with pytest.raises(StoreError, match="no folder of its own"):
         grade(load_trajectory(folder).located(), path, store=True)
+    # What came with a folder may be anything.
+    os.mkfifo(folder / "grades" / "r.00000000-code-7.json")
+    (folder / "grades" / "r.00000000-code-8.json").symlink_to("/dev/zero")
+    assert list(grade_files(folder)) == files
 
 
 def test_many_at_once_come_back_in_order(tmp_path: Path, server: ScriptedServer) -> None:

@@ -262,6 +262,13 @@ class TestFiles:
         write_verdicts(file, [verdict(), verdict(answer=answer, **fields)])
         assert len(read_verdicts(file)) == 2
 
+    def test_a_key_that_stands_twice_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "v.jsonl"
+        line = verdict(answer="no").to_line()
+        file.write_text(line + line.replace("{", '{"answer": "yes", ', 1))
+        with pytest.raises(InputError, match=r"v\.jsonl:2: the key 'answer' stands twice"):
+            read_verdicts(file)
+
     def test_those_beside_a_rubric(self, tmp_path: Path) -> None:
         assert beside(tmp_path / "rubric.yaml") == ()
         write_verdicts(tmp_path / "verdicts.jsonl", [verdict()])
