@@ -22,7 +22,12 @@ Judge = Annotated[
 ]
 JudgeBase = Annotated[
     str | None,
-    typer.Option("--judge-api-base", metavar="URL", help="The judge's OpenAI-compatible endpoint."),
+    typer.Option(
+        "--judge-api-base",
+        metavar="URL",
+        envvar="RUBRICGRADE_API_BASE",
+        help="The judge's OpenAI-compatible endpoint.",
+    ),
 ]
 JudgeRpm = Annotated[
     float | None,

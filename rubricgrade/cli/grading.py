@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rubricgrade.cli.choices import ExecutedBy, JudgeRpm
+from rubricgrade.cli.interrupts import complete, exit_code
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -78,7 +79,13 @@ def grade(
     ] = None,
     api_base: Annotated[
         str | None,
-        typer.Option(metavar="URL", envvar="RUBRICGRADE_API_BASE", help="An OpenAI-compatible endpoint."),
+        typer.Option(
+            "--api-base",
+            "--judge-api-base",
+            metavar="URL",
+            envvar="RUBRICGRADE_API_BASE",
+            help="The judge's OpenAI-compatible endpoint.",
+        ),
     ] = None,
     offline: Annotated[
         bool,
@@ -154,8 +161,6 @@ def grade(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; print the summary only.")] = False,
 ) -> None:
     """Grade trajectories with a rubric. What can't be used stops it before anything is spent or written."""
-    import asyncio
-
     from rubricgrade.cli.request import Request
     from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.report.summary import summarise
@@ -187,6 +192,7 @@ def grade(
         ungated=ungated,
         missing=missing,
         template=template,
+        dry_run=dry_run,
         skip_unreadable=skip_unreadable,
     )
     for fault in request.skipped:
@@ -202,12 +208,12 @@ def grade(
             done[index] = Made(grade, request.place(index), request.write(index, grade))
             advance()
 
-        try:
-            asyncio.run(request.run(keep, elsewhere(executor)))
-        except KeyboardInterrupt:
-            note("interrupted")
+        # Cut short, it has graded something all the same; the summary says how much.
+        with suppress(KeyboardInterrupt):
+            complete(request.run(keep, elsewhere(executor)))
     made = [done[index] for index in sorted(done)]
     summary = summarise([each.grade for each in made], min_score=min_score, of=total, skipped=len(request.skipped))
+    summary = summary.model_copy(update={"exit_code": exit_code(summary.exit_code)})
     if json:
         print_json(_document(made, summary, request.skipped))
     else:
@@ -216,12 +222,10 @@ def grade(
 
 
 def _plan(request: Request, *, json: bool) -> None:
-    import asyncio
-
     from rubricgrade.grading.planning import aplan
     from rubricgrade.report.plan import plan_document, plan_lines
 
-    plan = asyncio.run(aplan(request.trajectories, request.rubric, judge=request.judge))
+    plan = complete(aplan(request.trajectories, request.rubric, judge=request.judge))
     if json:
         print_json(plan_document(plan))
         return

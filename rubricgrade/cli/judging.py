@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rubricgrade.cli.choices import JudgeRpm
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import print_json
 from rubricgrade.errors import InputError, JudgeError
 from rubricgrade.report.exits import Exit
@@ -49,7 +50,13 @@ def check(
     *,
     api_base: Annotated[
         str | None,
-        typer.Option(metavar="URL", envvar="RUBRICGRADE_API_BASE", help="An OpenAI-compatible endpoint."),
+        typer.Option(
+            "--api-base",
+            "--judge-api-base",
+            metavar="URL",
+            envvar="RUBRICGRADE_API_BASE",
+            help="The judge's OpenAI-compatible endpoint.",
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each plain question is asked.")] = 3,
     style: Annotated[
@@ -68,8 +75,6 @@ def check(
 
     Exit codes: 0 it qualifies; 1 it does not; 3 it could not be asked about everything; 4 the cost cap stopped it.
     """
-    import asyncio
-
     from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.judge.qualification import qualify, questions
 
@@ -85,7 +90,7 @@ def check(
     )
     _can_be_asked(options)
     with _progress(questions(repeats), shown=not json) as advance:
-        found = asyncio.run(qualify(options, repeats=repeats, on_answer=advance))
+        found = complete(qualify(options, repeats=repeats, on_answer=advance))
     if json:
         print_json(found.model_dump(mode="json"))
     else:

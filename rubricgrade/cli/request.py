@@ -71,6 +71,7 @@ class Request:
         ungated: bool,
         missing: Path | None,
         template: str | None,
+        dry_run: bool,
         skip_unreadable: bool = False,
     ) -> Self:
         """Load and check it all; `rubricgrade grade --help` explains the arguments.
@@ -81,17 +82,19 @@ class Request:
         faults: list[Fault] = []
         skipped: list[Fault] | None = [] if skip_unreadable else None
         loaded = _or_faults(faults, lambda: load_rubric(rubric, vars=read_vars(variables)))
-        if missing is not None and loaded is not None and not (judge.model or names_judge(loaded)):
-            # Whoever wants the open questions written down and names nobody to ask means to ask nobody.
+        nobody = loaded is not None and not (judge.model or names_judge(loaded))
+        if nobody and (missing is not None or beside(rubric_file(rubric))):
+            # Whoever names nobody to ask, and has answers or wants the questions written down, means to ask nobody.
             judge = replace(judge, offline=True)
         if judge.offline and not judge.verdicts:
             judge = replace(judge, verdicts=beside(rubric_file(rubric)))
         for file in judge.verdicts:
             _or_faults(faults, lambda file=file: read_verdicts(file))
-        _or_faults(faults, lambda: _judge_can_be_asked(judge))
+        if not dry_run:
+            _or_faults(faults, lambda: _judge_can_be_asked(judge))
         found = _or_faults(faults, lambda: find_trajectories(trajectories, skipped))
         read = [each.trajectory for each in found or ()]
-        places = _or_faults(faults, lambda: grade_places(read, output) if read and store else [])
+        places = _or_faults(faults, lambda: grade_places(read, output) if read and store and not dry_run else [])
         # In a store, paths of this machine would help nobody.
         apart = output is not None and places and all(isinstance(place, LocalPlace) for place in places)
         if missing is not None:
