@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +13,11 @@ import yaml
 from rubricgrade.errors import Fault, InputError, RubricError
 from rubricgrade.interchange import autorubric, lists, paperbench, promptfoo, rar, rewardkit, verifiers
 from rubricgrade.interchange.draft import Imported
+from rubricgrade.readers.jsontext import NotJson, parse_each
+from rubricgrade.readers.shapes import as_list, as_object
 
 MOST_BYTES = 256 << 20
+MOST_VALUES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,42 @@ def _parsed(path: Path) -> Any:
         raise InputError(Fault(f"can't be read: {error.strerror}", str(path))) from error
     except UnicodeDecodeError as error:
         raise InputError(Fault(f"is no UTF-8 text: {error.reason}", str(path))) from error
+    if path.suffix.lower() == ".toml":
+        return _loaded(path, tomllib.loads, text)
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return _json(text)
+        except NotJson as error:
+            if error.syntax and path.suffix.lower() not in {".json", ".jsonl", ".ndjson"}:
+                return _loaded(path, _yaml, text)
+            raise InputError(Fault(f"can't be parsed: {error.reason}", str(path), error.line, error.column)) from None
+    return _loaded(path, _yaml, text)
+
+
+def _json(text: str) -> Any:
+    """The value of a JSON text, or the values of one that has several, such as one on each line."""
+    values = [value for value, _, _ in parse_each(text)]
+    return values[0] if len(values) == 1 else values
+
+
+def _yaml(text: str) -> Any:
+    """The value of a YAML text. A few aliases can stand for more than fits in memory, so what they make is counted."""
+    value = yaml.safe_load(text)
+    waiting, count = [value], 0
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if count > MOST_VALUES:
+            raise ValueError(f"it holds more than {MOST_VALUES} values")
+        if (fields := as_object(item)) is not None:
+            waiting += fields.values()
+        elif (found := as_list(item)) is not None:
+            waiting += found
+    return value
+
+
+def _loaded(path: Path, load: Callable[[str], Any], text: str) -> Any:
     try:
-        match path.suffix.lower():
-            case ".toml":
-                return tomllib.loads(text)
-            case ".jsonl" | ".ndjson":
-                return [json.loads(line) for line in text.split("\n") if line.strip()]
-            case ".json":
-                return json.loads(text)
-            case _:
-                return yaml.safe_load(text)
+        return load(text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise InputError(Fault(f"can't be parsed: {error}", str(path))) from error

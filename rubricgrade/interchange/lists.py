@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rubricgrade.errors import Fault, InputError
 from rubricgrade.interchange.draft import Draft, Imported
 from rubricgrade.readers.shapes import as_list, as_object, as_text
 
@@ -51,6 +52,8 @@ def read_healthbench(value: Any, name: str) -> list[Imported]:
 def _healthbench(row: dict[str, Any], name: str) -> Imported:
     draft = Draft(name)
     criteria = entries(row.get("rubrics"))
+    if not criteria:
+        raise InputError(Fault(f"row {name!r} holds no criteria: take it out, or write some"))
     _note_keys(draft, criteria, {"criterion", "points", "tags"})
     _note_keys(draft, [row], HEALTHBENCH_READ)
     if row.get("prompt"):

@@ -4,47 +4,83 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from rubricgrade.errors import Fault, InputError
 from rubricgrade.interchange.draft import Draft, Imported
 from rubricgrade.interchange.lists import entries
 from rubricgrade.readers.shapes import as_list, as_object, as_text
 
 NAME = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+SET = "assert-set"
 JUDGED = {"llm-rubric", "g-eval", "factuality", "model-graded-closedqa"}
 
 
 def matches(value: Any) -> bool:
-    """Whether it is a configuration with tests, or a list of assertions."""
+    """Whether it is a configuration with tests, a list of tests, or a list of assertions."""
     fields = as_object(value)
     if fields is None:
-        return bool(entries(value)) and all("type" in one for one in entries(value))
-    return any(entries(fields.get(key)) for key in ("tests", "assert")) or "defaultTest" in fields
+        return bool(entries(value)) and all("type" in one or "assert" in one for one in entries(value))
+    tests = [test for test in map(as_object, as_list(fields.get("tests")) or []) if test is not None]
+    return bool(tests) or bool(entries(fields.get("assert"))) or "defaultTest" in fields
 
 
 def read(value: Any, name: str) -> list[Imported]:
-    """One rubric for each test, with what the default test asserts."""
-    fields = as_object(value) or {"assert": value}
+    """One rubric for each test that asserts something with a counterpart here, with what the default test asserts.
+
+    Raises:
+        InputError: No test does, or one of them can't be a rubric.
+    """
+    listed = {"tests" if any("assert" in one for one in entries(value)) else "assert": value}
+    fields = as_object(value) or listed
     usual = as_object(fields.get("defaultTest")) or {}
-    tests = entries(fields.get("tests")) or [{"assert": fields.get("assert")}]
-    return [
-        _test(test, usual, as_text(test.get("description")) or (name if len(tests) == 1 else f"{name}-{number}"))
-        for number, test in enumerate(tests, 1)
-    ]
+    given = as_list(fields.get("tests")) or ([fields["tests"]] if "tests" in fields else [])
+    tests = [test for test in map(as_object, given) if test is not None] or [{"assert": fields.get("assert")}]
+    elsewhere = [str(test)[:200] for test in given if as_object(test) is None]
+    left_out = [f"the tests in {place!r} were not read: convert that file too" for place in elsewhere]
+    made: list[Imported] = []
+    for number, test in enumerate(tests, 1):
+        title = as_text(test.get("description"))
+        found, lost = _test(test, usual, title or (name if len(tests) == 1 else f"{name}-{number}"))
+        if found is None:
+            left_out += [f"test {number}{f' ({title})' if title else ''} was left out: {what}" for what in lost]
+        else:
+            made.append(found)
+    if not made:
+        raise InputError([Fault(what) for what in left_out] or [Fault("holds no criteria")])
+    return [replace(made[0], lost=(*made[0].lost, *left_out)), *made[1:]]
 
 
-def _test(test: dict[str, Any], usual: dict[str, Any], name: str) -> Imported:
+def _test(test: dict[str, Any], usual: dict[str, Any], name: str) -> tuple[Imported | None, list[str]]:
+    """The rubric of a test, if there is anything in it; and what was lost."""
     draft = Draft(name)
     variables = {**(as_object(usual.get("vars")) or {}), **(as_object(test.get("vars")) or {})}
     for key in sorted((test.keys() | usual.keys()) - {"assert", "vars", "description"}):
         draft.lose(f"{key!r} of a test has no place here")
     asserts = [*entries(usual.get("assert")), *entries(test.get("assert"))]
-    made = [_assertion(one, variables, draft) for one in asserts]
-    return draft.finish([one for one in made if one is not None])
+    made = [one for one in (_assertion(each, variables, draft) for each in asserts) if one is not None]
+    if not made:
+        draft.lose("it asserts nothing that has a counterpart here")
+        return None, draft.lost
+    return draft.finish(made), draft.lost
+
+
+def _set(one: dict[str, Any], variables: Mapping[str, Any], draft: Draft) -> dict[str, Any] | None:
+    """A set of assertions as a group: its weighted mean, from the threshold on where there is one."""
+    parts = [made for each in entries(one.get("assert")) if (made := _assertion(each, variables, draft)) is not None]
+    if not any(part["points"] > 0 for part in parts):
+        draft.lose("an assertion of type 'assert-set' holds nothing that has a counterpart here")
+        return None
+    tags = [one["metric"]] if as_text(one.get("metric")) else []
+    text, least = "the set of assertions holds", one.get("threshold")
+    return draft.criterion(text, one.get("weight", 1), tags=tags, parts=parts, at_least=1.0 if least is None else least)
 
 
 def _assertion(one: dict[str, Any], variables: Mapping[str, Any], draft: Draft) -> dict[str, Any] | None:
     kind = str(one.get("type", ""))
+    if kind == SET:
+        return _set(one, variables, draft)
     for key in sorted(one.keys() - {"type", "value", "weight", "metric", "threshold"}):
         draft.lose(f"{key!r} of an assertion has no place here")
     value = one.get("value")

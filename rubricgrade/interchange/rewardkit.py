@@ -10,6 +10,7 @@ from rubricgrade.interchange.lists import entries
 from rubricgrade.readers.shapes import as_list, as_object, as_text
 
 MOST_STEPS = 11
+MOST_POINTS = 100
 KNOWN = {
     "description", "name", "id", "type", "points", "min", "max", "levels", "weight", "negate", "optional",
     "annotations", "files",
@@ -80,7 +81,7 @@ def _criterion(one: dict[str, Any], draft: Draft, files: list[Any]) -> dict[str,
         judge["artifacts"] = [glob for glob in globs if glob]
     tags = ["optional"] if _optional(one) else []
     return draft.criterion(
-        one["description"], one.get("weight", 1), name=one.get("name") or one.get("id"), tags=tags, judge=judge
+        one.get("description"), one.get("weight", 1), name=one.get("name") or one.get("id"), tags=tags, judge=judge
     )
 
 
@@ -101,10 +102,16 @@ def _steps(one: dict[str, Any], draft: Draft) -> list[tuple[str, float]]:
         case "binary":
             return list(YES_NO)
         case "likert":
-            most = int(finite(one.get("points", 5), "points"))
-            return [(str(step), (step - 1) / (most - 1)) for step in range(1, max(most, 2) + 1)]
+            points = finite(one.get("points", 5), "points")
+            if not (1 < points <= MOST_POINTS and float(points).is_integer()):
+                raise InputError(
+                    Fault(f"points of a likert scale are a whole number from 2 to {MOST_POINTS}, not {points}")
+                )
+            return [(str(step), (step - 1) / (points - 1)) for step in range(1, int(points) + 1)]
         case "numeric":
             low, high = finite(one.get("min", 0), "min"), finite(one.get("max", 1), "max")
+            if not low < high:
+                raise InputError(Fault(f"a number goes from a lower min to a higher max, not from {low} to {high}"))
             whole = float(high - low).is_integer() and float(low).is_integer() and 1 < high - low < MOST_STEPS
             count = round(high - low) if whole else MOST_STEPS - 1
             if not whole:

@@ -31,6 +31,8 @@ def _criterion(one: dict[str, Any], draft: Draft) -> dict[str, Any]:
         draft.lose(f"{key!r} has no place here")
     choices = [str(choice) for choice in as_list(one.get("choices")) or YES_NO]
     judge: dict[str, Any] = {}
-    if choices != YES_NO:
+    if len(choices) == 1:
+        draft.lose(f"{one.get('name')!r}: a single choice is no scale, so it is asked as yes or no")
+    elif choices != YES_NO:
         judge["scale"] = scale([(label, rank / (len(choices) - 1)) for rank, label in enumerate(choices)], draft)
     return draft.criterion(one["text"], one.get("weight", 1), name=one.get("name"), judge=judge)

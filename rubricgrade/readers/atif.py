@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rubricgrade.errors import Fault, TrajectoryError
+from rubricgrade.readers.atif_images import add_images
 from rubricgrade.readers.calls import call_of
 from rubricgrade.readers.content import content_of
 from rubricgrade.readers.draft import Draft, label_of
@@ -42,6 +43,7 @@ def read(document: Document) -> list[Trajectory]:
     if version not in KNOWN:
         draft.warn("schema_version", f"{version[:40]!r} is unknown; read as the newest known version", "version")
     _add_steps(draft, fields, "", copied_too=True)
+    add_images(draft, 0, document.file)
     last = _continue(draft, fields, document.file)
     agent = as_object(fields.get("agent")) or {}
     totals = {key.removeprefix("total_"): value for key, value in (as_object(last.get("final_metrics")) or {}).items()}
@@ -77,7 +79,9 @@ def _continue(draft: Draft, fields: dict[str, Any], file: Path | None) -> dict[s
         if source.faults:
             raise TrajectoryError(source.faults)
         fields, file = as_object(source.documents[0].value) or {}, following
+        before = len(draft.steps)
         _add_steps(draft, fields, f"{following.name}: ", copied_too=False)
+        add_images(draft, before, following)
     return fields
 
 
@@ -117,11 +121,11 @@ def _add_step(draft: Draft, role: Role, step: dict[str, Any], place: str) -> Non
     remark(draft, said, place)
     time = as_time(step.pop("timestamp", None))
     metrics = leftovers(draft, as_object(step.pop("metrics", None)) or {}, f"{place}.metrics")
-    calls = _calls(draft, step.pop("tool_calls", None), f"{place}.tool_calls")
+    calls, about = _calls(draft, step.pop("tool_calls", None), f"{place}.tool_calls")
     results = as_list((as_object(step.pop("observation", None)) or {}).get("results")) or []
     reasoning = as_text(step.pop("reasoning_content", None))
     step.pop("step_id", None)
-    extra = dict(as_object(step.pop("extra", None)) or {}) | step
+    extra = dict(as_object(step.pop("extra", None)) or {}) | step | about
     if more := metrics.get("extra"):
         extra["metrics"] = more
     extra = leftovers(draft, extra, place)
@@ -148,16 +152,19 @@ def _add_result(draft: Draft, result: dict[str, Any], place: str, *, called: boo
         draft.answer(content.parts, place=place, key=key, failed=mark, time=time, extra=extra)
 
 
-def _calls(draft: Draft, entries: Any, place: str) -> list[Call]:
+def _calls(draft: Draft, entries: Any, place: str) -> tuple[list[Call], dict[str, Any]]:
+    """The calls of a step, and what they have besides, by their names in addresses."""
     calls: list[Call] = []
+    about: dict[str, Any] = {}
     for index, entry in enumerate(as_list(entries) or []):
-        fields = as_object(entry) or {}
-        extra = as_object(fields.get("extra")) or {}
-        arguments = fields.get("arguments")
-        raw = extra.get("raw_arguments")
+        fields = dict(as_object(entry) or {})
+        extra = dict(as_object(fields.pop("extra", None)) or {})
+        arguments = fields.pop("arguments", None)
+        raw = extra.pop("raw_arguments", None)
         if not arguments and isinstance(raw, str):
             arguments = raw
-        where = f"{place}[{index}]"
-        name, call_id = fields.get("function_name"), fields.get("tool_call_id")
-        calls.append(call_of(name, arguments, call_id=call_id, draft=draft, place=where))
-    return calls
+        name, call_id = fields.pop("function_name", None), fields.pop("tool_call_id", None)
+        calls.append(call_of(name, arguments, call_id=call_id, draft=draft, place=f"{place}[{index}]"))
+        if rest := extra | fields:
+            about[f"call_{index + 1}"] = rest
+    return calls, about

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rubricgrade.digest import canonical
-from rubricgrade.errors import StoreError
+from rubricgrade.errors import StoreError, TrajectoryError
+from rubricgrade.readers import atif
 from rubricgrade.readers.native import replace_file
 from rubricgrade.readers.shapes import as_list, as_object, as_text, without_nulls
-from rubricgrade.trajectory import Call, Image, Part, Step, Text, Trajectory, Usage
+from rubricgrade.readers.source import Document
+from rubricgrade.trajectory import Image, Part, Step, Text, Trajectory, Usage
 from rubricgrade.version import __version__
 
 VERSION = "ATIF-v1.7"
@@ -51,11 +53,13 @@ def to_atif(trajectory: Trajectory) -> dict[str, Any]:
                     "name": as_text(agent.get("name")) or "unknown",
                     "version": as_text(agent.get("version")) or "unknown",
                     "model_name": trajectory.model,
+                    "tool_definitions": _objects(agent.get("tool_definitions")),
                     "extra": as_object(agent.get("extra")),
                 }
             ),
             "steps": steps,
             "final_metrics": _totals(trajectory.usage),
+            "subagent_trajectories": _subagents(trajectory),
             "notes": f"written by rubricgrade {__version__}",
             "extra": without_nulls(
                 {"task": trajectory.task, "task_id": trajectory.task_id, "reward": trajectory.reward}
@@ -101,7 +105,7 @@ def _step(step: Step, index: int, number: int) -> dict[str, Any]:
     if step.role == "assistant":
         fields |= _agent_fields(step, index, extra)
     else:
-        calls = [_call(call, step, index, number) for number, call in enumerate(step.calls, 1)]
+        calls = _calls(step, index, extra)
         extra |= without_nulls({"reasoning": step.reasoning, "tool_calls": calls})
     if isinstance(copied, bool):
         fields["is_copied_context"] = copied
@@ -115,20 +119,44 @@ def _agent_fields(step: Step, index: int, extra: dict[str, Any]) -> dict[str, An
         {
             "model_name": model if isinstance(model, str) else None,
             "reasoning_content": step.reasoning,
-            "tool_calls": [_call(call, step, index, number) for number, call in enumerate(step.calls, 1)],
+            "tool_calls": _calls(step, index, extra),
             "metrics": metrics,
         }
     )
 
 
-def _call(call: Call, step: Step, index: int, number: int) -> dict[str, Any]:
-    extra = {} if call.raw is None else {"raw_arguments": call.raw}
-    return {
-        "tool_call_id": _call_id(step, index, number),
-        "function_name": call.name,
-        "arguments": call.arguments or {},
-        **without_nulls({"extra": extra}),
-    }
+def _calls(step: Step, index: int, extra: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a step, with what they have besides, which is taken out of the step's extra."""
+    made: list[dict[str, Any]] = []
+    for number, call in enumerate(step.calls, 1):
+        about = as_object(extra.get(f"call_{number}"))
+        if about is not None:
+            del extra[f"call_{number}"]
+        more = {**(about or {}), **({} if call.raw is None else {"raw_arguments": call.raw})}
+        made.append(
+            {
+                "tool_call_id": _call_id(step, index, number),
+                "function_name": call.name,
+                "arguments": call.arguments or {},
+                **without_nulls({"extra": more}),
+            }
+        )
+    return made
+
+
+def _subagents(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """The sub-agents of a trajectory that came from ATIF, each written anew; one that is none is left out."""
+    made: dict[str, dict[str, Any]] = {}
+    for entry in map(as_object, as_list(trajectory.meta.get("subagent_trajectories")) or []):
+        name = as_text((entry or {}).get("trajectory_id"))
+        if name is None or name in made:
+            continue
+        try:
+            [read] = atif.read(Document(entry, name))
+        except TrajectoryError:
+            continue
+        made[name] = {**to_atif(read), "trajectory_id": name}
+    return [*made.values()]
 
 
 def _call_id(step: Step, index: int, number: int) -> str:
@@ -150,6 +178,10 @@ def _result(step: Step, trajectory: Trajectory) -> dict[str, Any]:
         source = _call_id(caller, asked, number) if caller.role == "assistant" else None
     fields = {"source_call_id": source, "subagent_trajectory_ref": reference, "extra": extra}
     return {"content": _content(step.content), **without_nulls(fields)}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in map(as_object, as_list(value) or []) if entry is not None]
 
 
 def _resolves(reference: Any) -> bool:

@@ -7,6 +7,7 @@ requests with their responses.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rubricgrade.readers.draft import Draft
@@ -108,24 +109,33 @@ def _episode(fields: dict[str, Any], document: Document, messages: list[Any], pa
     draft = Draft()
     items = Items(draft)
     rest = dict(fields)
-    for index, message in enumerate(messages):
+    for place, message in _single(messages, path):
         given = as_object(message) or {}
         if "role" not in given and items.takes(given):
-            items.add(given, f"{path}[{index}]")
+            items.add(given, place)
             continue
         items.end()
         if given.get("role") == EXIT:
             # How an episode of mini-swe-agent ended, with its patch: a message that nobody wrote.
             rest[EXIT] = {key: value for key, value in message.items() if key != "role"}
-            draft.warn(
-                f"{path}[{index}]", "the closing message of role 'exit' is no step; it was moved to meta", "exit"
-            )
+            draft.warn(place, "the closing message of role 'exit' is no step; it was moved to meta", "exit")
         else:
-            add_message(draft, message, f"{path}[{index}]")
+            add_message(draft, message, place)
     items.end()
     facts = facts_of(rest)
     facts["meta"] = leftovers(draft, facts["meta"], "")
     return draft.finish(id=name_of(fields, document), **facts)
+
+
+def _single(messages: list[Any], path: str) -> Iterator[tuple[str, Any]]:
+    """The messages with their places; of one that holds several results, as tau2 writes, each result is one."""
+    for index, message in enumerate(messages):
+        place = f"{path}[{index}]"
+        results = as_list((as_object(message) or {}).get("tool_messages"))
+        if results is None:
+            yield place, message
+        else:
+            yield from ((f"{place}.tool_messages[{number}]", result) for number, result in enumerate(results))
 
 
 def _side(value: Any, role: str) -> list[Any]:

@@ -11,7 +11,11 @@ from rubricgrade.readers.shapes import as_list, as_object, as_text, compact, wit
 from rubricgrade.trajectory import Image, Other, Part, Text
 
 TEXT_TYPES = {"text", "input_text", "output_text", "refusal", "summary_text", "reasoning_text"}
-IMAGE_TYPES = {"image", "image_url", "input_image", "file"}
+IMAGE_TYPES = {"image", "image_url", "image-url", "input_image"}
+# Types of parts that are an image if they say so.
+MEDIA_TYPES = {"file", "blob", "uri", "binary"}
+HOLDERS = ("image_url", "source", "image", "data", "url", "uri")
+MEDIA_NAMES = ("media_type", "mediaType", "mimeType", "mime_type")
 REASONING_TYPES = {"thinking", "reasoning", "redacted_thinking"}
 # How a part travels, not what it says.
 TRANSPORT = {"cache_control", "cache_prompt"}
@@ -61,7 +65,7 @@ class Content:
             self.add_text(text if isinstance(text, str) else compact(text))
         elif kind in REASONING_TYPES:
             self._add_reasoning(fields)
-        elif kind in IMAGE_TYPES and (image := self._image(fields, known=kind != "file")) is not None:
+        elif kind in IMAGE_TYPES | MEDIA_TYPES and (image := self._image(fields, kind)) is not None:
             self.parts.append(image)
         else:
             self.parts.append(Other(kind=kind or "value", value=self.slim(block)))
@@ -104,24 +108,19 @@ class Content:
             if fields.pop(name) and name in {"data", "encrypted_content"}:
                 self.notes.append("encrypted reasoning was left out")
 
-    def _image(self, fields: dict[str, Any], *, known: bool) -> Image | None:
+    def _image(self, fields: dict[str, Any], kind: str) -> Image | None:
         """The image in any spelling: ``image_url``, ``source``, ``image``, ``data``; None if this is no image.
 
         Args:
             fields: The part's fields; what was read is taken out.
-            known: Whether it is an image even without a media type.
+            kind: Its type; some types are of an image even without a media type.
         """
-        holder = next(
-            (fields[name] for name in ("image_url", "source", "image", "data", "url") if fields.get(name)), None
-        )
+        known = kind in IMAGE_TYPES or fields.get("modality") == "image"
+        holders = (*HOLDERS, "content") if kind in MEDIA_TYPES else HOLDERS
+        holder = next((fields[name] for name in holders if fields.get(name)), None)
         inner = as_object(holder)
         media = next(
-            (
-                text
-                for where in (inner or {}, fields)
-                for name in ("media_type", "mediaType", "mimeType")
-                if (text := as_text(where.get(name)))
-            ),
+            (text for where in (inner or {}, fields) for name in MEDIA_NAMES if (text := as_text(where.get(name)))),
             None,
         )
         if not media.startswith("image") if media else not known:
@@ -132,7 +131,7 @@ class Content:
         if place is None:
             return None
         remote = place.startswith(("http:", "https:", "file:", "/")) or (inner is not None and "path" in inner)
-        for name in ("image_url", "source", "image", "data", "url", "media_type", "mediaType", "mimeType"):
+        for name in (*holders, *MEDIA_NAMES, "modality"):
             fields.pop(name, None)
         if detail := as_text((inner or {}).get("detail")):
             fields["detail"] = detail

@@ -148,6 +148,10 @@ class Draft:
         """Add a tool step that answers no call, in formats where the environment speaks without being called."""
         self.steps.append(Step(role="tool", content=tuple(content), time=time, extra=extra or {}))
 
+    def waits(self) -> bool:
+        """Whether a call of the latest calling step has no result yet."""
+        return any(address in self._open for address in self._queue)
+
     def expects(self, key: str | None) -> bool:
         """Whether a call with this key has been made."""
         return key in self._keyed

@@ -48,6 +48,7 @@ FORMATS: tuple[Format, ...] = (
     Format("atif", atif.matches, atif.read),
     Format("inspect", inspect_log.matches, inspect_log.read, inspect_log.split),
     Format("claude-code", claude_code.matches, read_lines=claude_code.read_lines),
+    Format("claude-code", claude_code.matches_list, claude_code.read),
     Format("openhands-sdk", openhands_events.is_event, read_lines=openhands_events.read_lines),
     Format("openhands-sdk", openhands_events.matches, openhands_events.read),
     Format("openhands", openhands.is_event, read_lines=openhands.read_lines),

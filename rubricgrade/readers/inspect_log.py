@@ -6,26 +6,29 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
+from rubricgrade.readers.content import content_of
 from rubricgrade.readers.draft import Draft
+from rubricgrade.readers.inspect_events import facts_of_events, without_events
 from rubricgrade.readers.jsontext import NotJson, parse
 from rubricgrade.readers.message import add_message, leftovers
 from rubricgrade.readers.shapes import as_label, as_list, as_number, as_object, as_text, as_whole
-from rubricgrade.readers.source import Document, Source, stem
+from rubricgrade.readers.source import MOST_BYTES, Document, Source, stem
 from rubricgrade.readers.usage import total, usage_of
-from rubricgrade.trajectory import Trajectory
+from rubricgrade.trajectory import Text, Trajectory
 
 ZSTANDARD = 93
-MOST_BYTES = 1 << 30
 LOCAL_HEADER = struct.Struct("<26xHH")
-ATTACHMENT = "attachment://"
+ATTACHMENTS = ("attachment://", "tc://")
 # Logs of what happened inside, beside the messages; and what is read elsewhere.
-BESIDE = {"messages", "input", "events", "events_data", "attachments", "output", "store", "model_usage", "id", "epoch"}
+BESIDE = {"messages", "input", "events", "events_data", "attachments", "output", "id", "epoch"}
+OUTCOME = ("stop_reason", "time", "error")
 
 
 def matches(value: Any) -> bool:
@@ -60,15 +63,18 @@ def read(document: Document) -> list[Trajectory]:
     about = as_object(log.get("eval")) or {}
     draft = Draft()
     pool = as_object(sample.get("attachments")) or {}
-    for number, message in enumerate(as_list(_attached(sample.get("messages"), pool)) or []):
-        add_message(draft, message, f"messages[{number}]")
+    for place, message in _messages(
+        draft, _attached(without_events(sample), pool), as_list(sample.get("events")) or []
+    ):
+        add_message(draft, message, place)
     if error := as_object(sample.get("error")):
         draft.warn("error", f"the sample failed: {as_text(error.get('message')) or 'unknown'}", "error")
     name, epoch = as_label(sample.get("id")) or document.name, as_whole(sample.get("epoch")) or 1
     spent = as_object(sample.get("model_usage")) or {}
     output = as_object(sample.get("output")) or {}
     meta = {key: value for key, value in sample.items() if key not in BESIDE}
-    meta |= {key: about[key] for key in ("task", "run_id") if key in about}
+    meta |= {key: output[key] for key in OUTCOME if output.get(key)}
+    meta |= {key: about[key] for key in ("task", "run_id", "created", "task_args") if key in about}
     return [
         draft.finish(
             id=f"{name}-epoch-{epoch}",
@@ -98,6 +104,9 @@ def read_zip(file: Path, data: bytes) -> Source:
         source.fault(f"is no whole zip file ({error}); an Inspect log that was cut can be mended by Inspect itself")
         return source
     names = {member.filename for member in members}
+    if sum(member.file_size for member in members) > MOST_BYTES:
+        source.fault(f"unpacks to more than {MOST_BYTES >> 20} MiB, which is not read")
+        return source
     head = "header.json" if "header.json" in names else "_journal/start.json"
     for member in members:
         sample = member.filename.startswith("samples/") and member.filename.endswith(".json")
@@ -122,10 +131,10 @@ def _unpacked(data: bytes, member: zipfile.ZipInfo) -> bytes:
     """A member's bytes, checked by size and checksum.
 
     Raises:
-        ValueError: It is encrypted, packed in another way, damaged, or larger than `MOST_BYTES`.
+        ValueError: It is encrypted, packed in another way, or damaged.
     """
-    if member.flag_bits & 1 or member.file_size > MOST_BYTES:
-        raise ValueError("encrypted, or too large")
+    if member.flag_bits & 1:
+        raise ValueError("encrypted")
     name, extra = LOCAL_HEADER.unpack_from(data, member.header_offset)
     start = member.header_offset + LOCAL_HEADER.size + name + extra
     packed = data[start : start + member.compress_size]
@@ -144,10 +153,42 @@ def _unpacked(data: bytes, member: zipfile.ZipInfo) -> bytes:
     return content
 
 
+def _messages(draft: Draft, sample: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Every message with its place, and with the time and the usage that its event says."""
+    messages = as_list(sample.get("messages")) or []
+    given = as_list(sample.get("input"))
+    if not messages and (given or as_text(sample.get("input"))):
+        draft.warn("messages", "are empty; the sample's input was read", "no_messages")
+        yield from ((f"input[{index}]", message) for index, message in enumerate(given or []))
+        if given is None:
+            yield "input", {"role": "user", "content": sample["input"]}
+    told = facts_of_events(draft, messages, events)
+    for index, message in enumerate(messages):
+        fields = as_object(message)
+        yield f"messages[{index}]", message if fields is None else {**told.get(index, {}), **fields}
+    if (closing := _unsaid(sample, messages)) is not None:
+        draft.warn("output", "is no message of the sample; it was added as the last one", "output")
+        yield "output", closing
+
+
+def _unsaid(sample: dict[str, Any], messages: list[Any]) -> dict[str, Any] | None:
+    """The message of the sample's output, if the messages do not hold it."""
+    output = as_object(sample.get("output")) or {}
+    choice = as_object(next(iter(as_list(output.get("choices")) or []), None)) or {}
+    message = as_object(choice.get("message")) or {}
+    text = _text(message)
+    said = [_text(fields) for fields in map(as_object, messages) if fields and fields.get("role") == "assistant"]
+    return message if text and text not in said else None
+
+
+def _text(message: dict[str, Any]) -> str:
+    return "\n".join(part.text for part in content_of(message.get("content")).parts if isinstance(part, Text)).strip()
+
+
 def _attached(value: Any, pool: dict[str, Any]) -> Any:
     """The value with each reference to an attachment replaced by the attachment."""
-    if isinstance(value, str) and value.startswith(ATTACHMENT):
-        return pool.get(value.removeprefix(ATTACHMENT), value)
+    if isinstance(value, str) and value.startswith(ATTACHMENTS):
+        return pool.get(value.partition("://")[2], value)
     if (fields := as_object(value)) is not None:
         return {key: _attached(item, pool) for key, item in fields.items()}
     if (entries := as_list(value)) is not None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from rubricgrade import twice
@@ -15,6 +18,7 @@ from rubricgrade.readers.shapes import as_list, as_object
 from rubricgrade.trajectory import UNCLEAN, clean_text
 
 DEEPEST = 100
+SOLID = re.compile(r"[^ \t\r\n]")
 
 
 class NotJson(ValueError):
@@ -43,6 +47,32 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
             which a key stands twice: readers of it disagree on which value counts.
     """
     notes: dict[str, None] = {}
+    value = _decoded(_decoder(notes).decode, text)
+    return _cleaned(value, text, notes)
+
+
+def parse_each(text: str) -> Iterator[tuple[Any, int, tuple[str, ...]]]:
+    """Read JSON values that stand one after the other, however many lines each takes.
+
+    Yields:
+        Each value, the 1-based line where it begins, and notes on what was changed in it.
+
+    Raises:
+        NotJson: What comes next is none, in the ways that `parse` knows; lines are those of the text.
+    """
+    position, line = 0, 1
+    while (found := SOLID.search(text, position)) is not None:
+        start = found.start()
+        line += text.count("\n", position, start)
+        notes: dict[str, None] = {}
+        value, position = _decoded(partial(_decoder(notes).raw_decode, idx=start), text)
+        value, changed = _cleaned(value, text[start:position], notes)
+        yield value, line, changed
+        line += text.count("\n", start, position)
+
+
+def _decoder(notes: dict[str, None]) -> json.JSONDecoder:
+    """A decoder that keeps as text what is no number of ours, with a note, and refuses a key that stands twice."""
 
     def constant(name: str) -> str:
         notes[f"{name} is not JSON; kept as text"] = None
@@ -55,8 +85,12 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
         notes["a number too large for a float was kept as text"] = None
         return digits
 
+    return json.JSONDecoder(parse_constant=constant, parse_float=decimal, object_pairs_hook=twice.unique)
+
+
+def _decoded(decode: Callable[[str], Any], text: str) -> Any:
     try:
-        value: Any = json.loads(text, parse_constant=constant, parse_float=decimal, object_pairs_hook=twice.unique)
+        return decode(text)
     except json.JSONDecodeError as error:
         raise NotJson(f"is not JSON: {error.msg}", error.lineno, error.colno, syntax=True) from None
     except twice.KeyTwice:
@@ -66,6 +100,9 @@ def parse(text: str) -> tuple[Any, tuple[str, ...]]:
         raise NotJson(f"is nested deeper than {DEEPEST} levels") from None
     except ValueError:
         raise NotJson("holds a number of thousands of digits") from None
+
+
+def _cleaned(value: Any, text: str, notes: dict[str, None]) -> tuple[Any, tuple[str, ...]]:
     unclean = "\\u" in text or UNCLEAN.search(text) is not None
     value, changed = _checked(value, unclean=unclean, level=0)
     if changed:

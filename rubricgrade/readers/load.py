@@ -72,6 +72,8 @@ def load_trajectories(
     data = read_bytes(file)
     source = read_zip(file, data) if data.startswith(ZIP_MAGIC) else read_documents(file, data)
     trajectories = _read(source, format)
+    if not trajectories and not source.faults:
+        source.fault("holds no episodes", code="TR002")
     if source.faults and (strict or not trajectories):
         raise TrajectoryError(source.faults + _orphans(trajectories, str(file)))
     if len(trajectories) == 1:
@@ -101,7 +103,7 @@ def read_trajectory(
     name = "episode" if native.matches(value) else f"episode-{digest.of_value(value).removeprefix('sha256:')[:12]}"
     source.documents.append(Document(value, name, notes=notes))
     trajectories = _read(source, format)
-    if len(trajectories) > 1:
+    if len(trajectories) != 1 and not source.faults:
         source.fault(f"holds {len(trajectories)} episodes, not one", code="TR006")
     if source.faults:
         raise TrajectoryError(source.faults)

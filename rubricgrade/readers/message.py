@@ -13,8 +13,8 @@ from rubricgrade.readers.calls import call_block, call_entry, call_of, is_result
 from rubricgrade.readers.content import Content, content_of, is_part
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.media import without_binary
-from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, as_time, take, without_nulls
-from rubricgrade.readers.usage import usage_of
+from rubricgrade.readers.shapes import as_label, as_list, as_number, as_object, as_text, as_time, take, without_nulls
+from rubricgrade.readers.usage import beside, usage_of
 from rubricgrade.trajectory import Call, Image, Role, Usage
 
 ROLES: dict[str, Role] = {
@@ -135,7 +135,7 @@ def _add_turn(draft: Draft, role: Role, rest: dict[str, Any], place: str) -> Non
     """Add what a person or a model said, and the results that its content holds."""
     value = rest.pop("content", None)
     time = take(rest, "timestamp", as_time)
-    usage = take(rest, "usage", usage_of)
+    usage = _usage(rest)
     reasoning = _reasoning(rest) if role == "assistant" else []
     calls = _calls(draft, rest, place)
     turn = _Turn(draft, role, place, time, usage, leftovers(draft, rest, place), calls=calls)
@@ -226,6 +226,18 @@ def _reasoning(rest: dict[str, Any]) -> list[str]:
             found.extend(blocks.reasoning)
             del rest[name]
     return found
+
+
+def _usage(rest: dict[str, Any]) -> Usage | None:
+    """Take the usage, with a cost that stands beside it; what has no field of its own stays."""
+    usage = usage_of(rest.get("usage"))
+    cost = as_number(rest.get("cost"))
+    if cost is not None and (usage is None or usage.cost is None):
+        usage = (usage or Usage()).model_copy(update={"cost": cost})
+        del rest["cost"]
+    if usage is not None and (more := beside(rest.pop("usage", None))):
+        rest["usage"] = more
+    return usage
 
 
 def _failed(rest: dict[str, Any]) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from rubricgrade.readers.calls import call_entry, call_of
@@ -11,7 +10,7 @@ from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.message import add_message, leftovers, remark
 from rubricgrade.readers.records import facts_of, name_of
 from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, as_time
-from rubricgrade.readers.source import Document
+from rubricgrade.readers.source import Document, told_lines, told_places
 from rubricgrade.readers.usage import total, usage_of
 from rubricgrade.trajectory import Call, Text, Trajectory, Usage
 
@@ -64,7 +63,7 @@ def _conversation(events: list[tuple[int, Any]], rest: dict[str, Any], document:
     for action in actions:
         turns.setdefault(_turn_of(action), []).append(action)
     finished = {as_text(action.get("tool_call_id")) for action in actions if action.get("tool_name") == FINISH}
-    skipped: Counter[str] = Counter()
+    skipped: dict[str, list[int]] = {}
     spent: dict[str, Usage | None] = {}
     for index, (line, entry) in enumerate(events):
         event = as_object(entry) or {}
@@ -78,7 +77,7 @@ def _conversation(events: list[tuple[int, Any]], rest: dict[str, Any], document:
             case "ObservationEvent" if as_text(event.get("tool_call_id")) in finished - {None}:
                 # It repeats the closing message, which would stand after the agent's last word.
                 draft.skip(as_text(event.get("tool_call_id")))
-                skipped["result of finish"] += 1
+                skipped.setdefault("result of finish", []).append(line or index)
             case "ObservationEvent":
                 _add_observation(draft, event, place)
             case "AgentErrorEvent" | "UserRejectObservation":
@@ -86,17 +85,25 @@ def _conversation(events: list[tuple[int, Any]], rest: dict[str, Any], document:
                 _answer(draft, event, content_of(reason), place, failed=True, extra={"kind": kind})
             case "MessageEvent":
                 message = {"timestamp": event.get("timestamp"), **(as_object(event.get("llm_message")) or {})}
+                added = as_list(event.get("extended_content"))
+                if added and (said := as_list(message.get("content"))) is not None:
+                    message["content"] = said + added
                 add_message(draft, message, f"{place}.llm_message".lstrip("."))
             case "SystemPromptEvent":
                 prompt = content_of(event.get("system_prompt"))
-                draft.say("system", prompt.parts, place=place, time=as_time(event.get("timestamp")))
+                prompt.parts += content_of(event.get("dynamic_context")).parts
+                extra = leftovers(draft, {"tools": event.get("tools")}, place)
+                draft.say("system", prompt.parts, place=place, time=as_time(event.get("timestamp")), extra=extra)
             case _:
-                skipped[kind[:60]] += 1
+                skipped.setdefault(kind[:60], []).append(line or index)
+                if detail := as_text(event.get("detail")) or as_text(event.get("summary")):
+                    draft.warn(place, f"{kind[:60]} is no step: {detail[:500]}", "not_messages")
                 if event.get("key") == "stats":
                     spent = _spent(event.get("value"))
     draft.line = 0
     if skipped:
-        listed = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+        told = told_lines if events[0][0] else told_places
+        listed = ", ".join(f"{len(found)} {kind} ({told(found)})" for kind, found in sorted(skipped.items()))
         draft.warn("", f"events that are no steps were left out: {listed}", "not_messages")
     facts = facts_of(rest)
     facts["model"] = facts["model"] or next((model for model, usage in spent.items() if usage is not None), None)

@@ -1,68 +1,45 @@
-"""OpenTelemetry GenAI spans: OTLP JSON, or spans as the SDKs print them; one episode for each conversation.
+"""OpenTelemetry GenAI spans and log records: OTLP JSON, or as the SDKs print them; one episode for each conversation.
 
-The last call of the model in a conversation was given all that came before, so it alone is read; other spans give only
-their usage.
+Every call of a model was given what came before, so its messages repeat: in order of time each is added once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections import deque
+from operator import itemgetter
 from typing import Any
 
 from rubricgrade.errors import Fault, TrajectoryError
 from rubricgrade.readers.draft import Draft
-from rubricgrade.readers.jsontext import NotJson, parse
-from rubricgrade.readers.message import add_message
-from rubricgrade.readers.shapes import as_label, as_list, as_number, as_object, as_text
+from rubricgrade.readers.message import add_message, leftovers
+from rubricgrade.readers.otel_messages import INPUT, OUTPUT, Heard, heard, holds_messages, is_about
+from rubricgrade.readers.otel_spans import Span, attributes_of, is_batch, spans_of
+from rubricgrade.readers.shapes import as_label, as_list, as_object, as_text, without_nulls
 from rubricgrade.readers.source import Document
 from rubricgrade.readers.usage import total, usage_of
 from rubricgrade.trajectory import Trajectory
 
-INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
-ALL = "pydantic_ai.all_messages"
-INSTRUCTIONS = "gen_ai.system_instructions"
-PREFIX = "gen_ai."
-NANOSECONDS = 1e9
-MESSAGES = (INPUT, OUTPUT, ALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What is read of a span.
-
-    Attributes:
-        attributes: By name, with plain values.
-        trace: The trace's id.
-        start: Seconds, or whatever orders spans of one file.
-        index: Its place in the file.
-    """
-
-    attributes: dict[str, Any]
-    trace: str
-    start: float
-    index: int
-
-    @property
-    def conversation(self) -> str:
-        """What it belongs to: the conversation it names, else its trace."""
-        return as_label(self.attributes.get("gen_ai.conversation.id")) or self.trace
-
-    @property
-    def speaks(self) -> bool:
-        """Whether it holds messages."""
-        return any(name in self.attributes for name in MESSAGES)
+# Spans around calls of a model: they say again what those say.
+AROUND = {"invoke_agent", "invoke_workflow", "create_agent", "execute_tool"}
+CALL_ID, CALL_RESULT = "gen_ai.tool.call.id", "gen_ai.tool.call.result"
+LOOKED_AT = 100
+Call = tuple[Span, list[Heard], list[Heard]]
+"""A span, what its model was given, and what that put out."""
+NAMED = {"gen_ai.response.model", "gen_ai.request.model", "gen_ai.agent.name", "gen_ai.conversation.id"}
 
 
 def matches(value: Any) -> bool:
-    """Whether it holds a span with an attribute of GenAI."""
+    """Whether it holds a span or a log record of GenAI."""
     fields = as_object(value)
     if fields is None:
-        return any(matches(entry) for entry in (as_list(value) or [])[:100] if as_object(entry))
-    if "resourceSpans" in fields:
+        return any(matches(entry) for entry in (as_list(value) or [])[:LOOKED_AT] if as_object(entry))
+    if is_batch(fields):
         return True
-    names = _attributes(fields.get("attributes")) if "attributes" in fields else {}
-    return any(name.startswith(PREFIX) or name == ALL for name in names)
+    events = [as_object(event) or {} for event in (as_list(fields.get("events")) or [])[:LOOKED_AT]]
+    names = [event.get("name") for event in events] if "attributes" in fields else []
+    attributes = attributes_of(fields.get("attributes")) if "attributes" in fields else {}
+    return any(map(is_about, [*attributes, attributes.get("event.name"), fields.get("event_name"), *names]))
 
 
 def read(document: Document) -> list[Trajectory]:
@@ -84,100 +61,110 @@ def read_lines(documents: list[Document]) -> list[Trajectory]:
 
 
 def _conversations(values: list[Any], name: str) -> list[Trajectory]:
+    spans = spans_of(values)
+    # A conversation is named by some of its spans only: the others of the trace belong to it, if it is the only one.
+    named: dict[str, set[str]] = {}
+    for span in spans:
+        if span.conversation:
+            named.setdefault(span.trace, set()).add(span.conversation)
     groups: dict[str, list[Span]] = {}
-    for index, fields in enumerate(fields for value in values for fields in _spans(value)):
-        span = _span(fields, index)
-        groups.setdefault(span.conversation, []).append(span)
-    spoken = {key: spans for key, spans in groups.items() if any(span.speaks for span in spans)}
+    for span in spans:
+        known = named.get(span.trace, set())
+        key = span.conversation or (next(iter(known)) if len(known) == 1 else span.trace)
+        groups.setdefault(key, []).append(span)
+    drafts = {key: Draft() for key in groups}
+    told = {key: _told(drafts[key], found) for key, found in groups.items()}
+    spoken = [key for key in groups if told[key] or drafts[key].faults]
     if not spoken:
         message = f"no span holds messages ({INPUT}, {OUTPUT}); let the instrumentation record content"
         raise TrajectoryError(Fault(message, code="TR004"))
-    return [_conversation(key or name, spans) for key, spans in spoken.items()]
+    return [_conversation(drafts[key], key or name, groups[key], told[key]) for key in spoken]
 
 
-def _conversation(name: str, spans: list[Span]) -> Trajectory:
-    draft = Draft()
-    speaking = [span for span in spans if span.speaks]
-    calls = [span for span in speaking if OUTPUT in span.attributes] or speaking
-    last = max(calls, key=lambda span: (span.start, span.index))
+def _told(draft: Draft, spans: list[Span]) -> list[Call]:
+    """The calls of a model in order of time; the spans around them if there are none."""
+    found = [(span, *heard(draft, span)) for span in sorted(spans, key=lambda span: (span.start, span.index))]
+    found = [entry for entry in found if entry[1] or entry[2]]
+    calls = [entry for entry in found if entry[0].attributes.get("gen_ai.operation.name") not in AROUND]
+    return calls if any(put_out for _, _, put_out in calls) else found
+
+
+def _conversation(draft: Draft, name: str, spans: list[Span], calls: list[Call]) -> Trajectory:
     if len(calls) > 1:
-        draft.warn("", f"{len(calls)} model calls; the last one was read, which was given what came before", "spans")
-    if instructions := _value(draft, last.attributes, INSTRUCTIONS):
-        add_message(draft, {"role": "system", "content": instructions}, INSTRUCTIONS)
-    names = (INPUT, OUTPUT) if OUTPUT in last.attributes or INPUT in last.attributes else (ALL,)
-    for attribute in names:
-        for index, entry in enumerate(as_list(_value(draft, last.attributes, attribute)) or []):
-            message = as_object(entry)
-            if message is not None and "parts" in message:
-                rest = {key: value for key, value in message.items() if key != "parts"}
-                entry = {**rest, "content": message["parts"]}  # noqa: PLW2901 - the same message, in the usual spelling
-            add_message(draft, entry, f"{attribute}[{index}]")
-    model = last.attributes.get("gen_ai.response.model") or last.attributes.get("gen_ai.request.model")
-    counted = [span for span in spans if span.attributes.get("gen_ai.operation.name") != "invoke_agent"]
-    agent = as_text(last.attributes.get("gen_ai.agent.name"))
+        draft.warn("", f"{len(calls)} model calls were put together in order of time, each message once", "spans")
+    for message, place in _merged(calls):
+        add_message(draft, message, place)
+    _add_results(draft, spans)
+    for span in spans:
+        if span.failure:
+            draft.warn(f"span {span.index}", f"failed: {span.failure[:500]}", "failed")
+    counted = [span for span in spans if span.attributes.get("gen_ai.operation.name") not in AROUND]
+    last = calls[-1][0].attributes if calls else {}
+    agent = as_text(last.get("gen_ai.agent.name"))
+    about = {key: value for key, value in last.items() if not holds_messages(key) and key not in NAMED}
     return draft.finish(
         id=name,
-        model=as_text(model),
+        model=as_text(last.get("gen_ai.response.model")) or as_text(last.get("gen_ai.request.model")),
         usage=total(usage_of(span.attributes) for span in counted),
-        meta={"agent": {"name": agent}} if agent else {},
+        meta=leftovers(draft, {"agent": {"name": agent} if agent else {}, "attributes": about}, ""),
     )
 
 
-def _spans(value: Any) -> Iterator[dict[str, Any]]:
-    """The spans in a JSON value: OTLP's nesting, a list, or one."""
-    if (entries := as_list(value)) is not None:
-        for entry in entries:
-            yield from _spans(entry)
-        return
-    fields = as_object(value) or {}
-    nested = next((fields[name] for name in ("resourceSpans", "scopeSpans", "spans") if name in fields), None)
-    if nested is None:
-        yield fields
-    else:
-        yield from _spans(as_list(nested) or [])
+def _merged(calls: list[Call]) -> list[tuple[Any, str]]:
+    """Every message once, with its place.
+
+    What a call brings that is new stands before the next message that is known; else at the end.
+    """
+    known: dict[str, str] = {}
+    merged: list[tuple[str, Any, str]] = []
+    for span, given, put_out in calls:
+        free: dict[str, deque[int]] = {}
+        for index, (key, _, _) in enumerate(merged):
+            free.setdefault(key, deque()).append(index)
+        fresh: list[tuple[str, Any, str]] = []
+        grown: list[tuple[int, list[tuple[str, Any, str]]]] = []
+        for entry in (*given, *put_out):
+            key = _key(entry.message, known)
+            if found := free.get(key):
+                grown.append((found.popleft(), fresh))
+                fresh = []
+                continue
+            facts = _facts(span) if put_out and entry is put_out[0] else {}
+            message = as_object(entry.message)
+            fresh.append((key, entry.message if message is None else {**facts, **message}, entry.place))
+        for index, before in sorted((place for place in grown if place[1]), key=itemgetter(0), reverse=True):
+            merged[index:index] = before
+        merged += fresh
+    return [(message, place) for _, message, place in merged]
 
 
-def _span(fields: dict[str, Any], index: int) -> Span:
-    context = as_object(fields.get("context")) or fields
-    trace = as_label(fields.get("traceId")) or as_label(context.get("trace_id")) or ""
-    nanoseconds = fields.get("startTimeUnixNano")
-    digits = nanoseconds if isinstance(nanoseconds, str) and nanoseconds.isdecimal() and len(nanoseconds) < 30 else ""  # noqa: PLR2004 - longer is no time
-    start = float(digits) if digits else as_number(nanoseconds)
-    return Span(_attributes(fields.get("attributes")), trace, (start or 0.0) / NANOSECONDS, index)
+def _key(message: Any, known: dict[str, str]) -> str:
+    """What a message says, in whatever spelling: the same when a later call is given what an earlier one put out."""
+    raw = json.dumps(message, sort_keys=True)
+    if raw not in known:
+        draft = Draft()
+        add_message(draft, message, "")
+        said = [
+            # Some instrumentations leave out what was said beside calls, when it is given back.
+            [step.role, [[call.id, call.name, call.arguments or call.raw] for call in step.calls] or step.text.strip()]
+            for step in draft.steps
+        ]
+        known[raw] = json.dumps(said, sort_keys=True) if said else raw
+    return known[raw]
 
 
-def _attributes(value: Any) -> dict[str, Any]:
-    """Attributes as an object: OTLP writes a list of keys with typed values."""
-    fields = as_object(value)
-    if fields is not None:
-        return fields
-    entries = [as_object(entry) or {} for entry in as_list(value) or []]
-    return {key: _plain(entry.get("value")) for entry in entries if (key := as_text(entry.get("key"))) is not None}
+def _facts(span: Span) -> dict[str, Any]:
+    """The time and the usage of what a call put out."""
+    usage = {name: value for name, value in span.attributes.items() if ".usage." in name or ".token_count." in name}
+    return without_nulls({"timestamp": span.end, "usage": usage})
 
 
-def _plain(value: Any) -> Any:
-    """An OTLP value without its type."""
-    fields = as_object(value) or {}
-    kind, inner = next(iter(fields.items()), ("", None))
-    match kind:
-        case "intValue" if isinstance(inner, str) and inner.lstrip("-").isdecimal() and len(inner) < 20:  # noqa: PLR2004 - 64 bits
-            return int(inner)
-        case "arrayValue":
-            return [_plain(entry) for entry in as_list((as_object(inner) or {}).get("values")) or []]
-        case "kvlistValue":
-            return _attributes((as_object(inner) or {}).get("values"))
-        case _:
-            return inner
-
-
-def _value(draft: Draft, attributes: dict[str, Any], name: str) -> Any:
-    """An attribute that is JSON, written as text or not."""
-    value = attributes.get(name)
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse(value)[0]
-    except NotJson as error:
-        cut = "; it may have been cut by a limit on attribute length" if error.syntax else ""
-        draft.fault(name, f"{error.reason}{cut}")
-        return None
+def _add_results(draft: Draft, spans: list[Span]) -> None:
+    """Add results of the last step's calls that no call of the model was given any more, from the tools' own spans."""
+    wanted = {call.id for step in draft.steps[-1:] for call in step.calls}
+    for span in spans:
+        key, result = as_label(span.attributes.get(CALL_ID)), span.attributes.get(CALL_RESULT)
+        if key in wanted and result is not None:
+            wanted.discard(key)
+            message = {"role": "tool", "tool_call_id": key, "content": result, "timestamp": span.end}
+            add_message(draft, message, f"span {span.index}")

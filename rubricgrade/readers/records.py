@@ -7,7 +7,7 @@ from typing import Any
 from rubricgrade.readers.draft import label_of
 from rubricgrade.readers.shapes import as_name, as_number, as_object, as_text, as_whole, take
 from rubricgrade.readers.source import Document
-from rubricgrade.readers.usage import usage_of
+from rubricgrade.readers.usage import beside, usage_of
 
 IDS = ("id", "trajectory_id", "session_id", "conversation_id", "uuid")
 SAMPLES = ("sample", "trial", "attempt")
@@ -19,15 +19,20 @@ def facts_of(fields: dict[str, Any]) -> dict[str, Any]:
     rest = dict(fields)
     info = as_object(rest.get("info")) or {}
     config = as_object((as_object(info.get("config")) or {}).get("model")) or {}
+    usage, spent = usage_of(rest.get("usage")), usage_of(info.get("model_stats"))
+    if usage is not None and (more := beside(rest.pop("usage"))):
+        rest["usage"] = more
+    judged = as_object(rest.get("reward_info")) or {}
     samples = [take(rest, name, as_whole) for name in SAMPLES]
     names = [name for name in TASKS if as_name(rest.get(name)) is not None]
+    reward = take(rest, "reward", as_number)
     return {
         "task_id": take(rest, names[0], as_name) if names else None,
         "task": take(rest, "task", as_text) or take(rest, "instruction", as_text),
         "sample": next((sample for sample in samples if sample is not None), None),
         "model": take(rest, "model", as_text) or as_text(config.get("model_name")),
-        "reward": take(rest, "reward", as_number),
-        "usage": take(rest, "usage", usage_of) or usage_of(info.get("model_stats")),
+        "reward": as_number(judged.get("reward")) if reward is None else reward,
+        "usage": usage or spent,
         "meta": rest,
     }
 

@@ -72,7 +72,7 @@ def read(document: Document) -> list[Trajectory]:
     items = Items(draft)
     items.add_all([{"role": "user", "content": given}] if isinstance(given, str) else given, "input")
     items.usage = usage_of(response.get("usage"))
-    items.add_all(response.get("output"), "output")
+    items.add_all(_joined(draft, response.get("output")), "output")
     if not response:
         draft.warn("", "has a request but no response: the agent did nothing", "no_response")
     if response.get("error") or response.get("incomplete_details"):
@@ -84,10 +84,33 @@ def read(document: Document) -> list[Trajectory]:
         rest = {"id": fields.get("id")}
     facts = facts_of({"model": response.get("model") or request.get("model"), "usage": response.get("usage"), **rest})
     about = {key: value for key, value in request.items() if key not in READ} if request is not response else {}
-    put_out = {key: value for key, value in response.items() if key not in READ | request.keys() or key in KEPT}
+    asked = request if request is not response else {}
+    put_out = {
+        key: value
+        for key, value in response.items()
+        if key not in READ and (key in KEPT or key not in asked or value != asked[key])
+    }
     meta = {**facts["meta"], "request": without_nulls(about), "response": without_nulls(put_out)}
-    facts["meta"] = leftovers(draft, {key: value for key, value in meta.items() if value}, "")
+    facts["meta"] = leftovers(draft, meta, "")
     return [draft.finish(id=name_of(rest, document), **facts)]
+
+
+def _joined(draft: Draft, output: Any) -> Any:
+    """The items of an output; where each turn has a list of all items up to its end, put together.
+
+    NeMo Gym writes such lists for agents that contain transitions.
+    """
+    entries = as_list(output)
+    if not entries or not all(isinstance(entry, list) for entry in entries):
+        return output
+    joined: list[Any] = []
+    for index, items in enumerate(as_list(entry) or [] for entry in entries):
+        if items[: len(joined)] == joined:
+            joined = items
+        elif joined[: len(items)] != items:
+            draft.warn(f"output[{index}]", "does not go on from the turns before it; put after them", "transitions")
+            joined = joined + items
+    return joined
 
 
 def read_lines(documents: list[Document]) -> list[Trajectory]:

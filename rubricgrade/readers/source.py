@@ -5,15 +5,25 @@ Faults are gathered, not raised, so that one cut line costs neither the other li
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from rubricgrade.errors import Fault, TrajectoryError
-from rubricgrade.readers.jsontext import NotJson, parse
+from rubricgrade.readers.jsontext import NotJson, parse, parse_each
 
 ZIP_MAGIC = b"PK\x03\x04"
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+MOST_BYTES = 1 << 30
+RANGES_TOLD = 20
 CUT = "it may have been cut while it was written"
 
 
@@ -70,17 +80,50 @@ def stem(file: Path) -> str:
     return (file.absolute().parent.name or name) if name == "trajectory" else name
 
 
+def told_lines(numbers: Sequence[int]) -> str:
+    """Lines for people: ``line 3``, ``lines 3, 7-9``."""
+    return f"line{'s' * (len(numbers) > 1)} {told_places(numbers)}"
+
+
+def told_places(numbers: Sequence[int]) -> str:
+    """Places in a list for people: ``3, 7-9``; past `RANGES_TOLD` ranges it says that there are more."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    told = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges[:RANGES_TOLD])
+    return told + " ..." * (len(ranges) > RANGES_TOLD)
+
+
 def read_bytes(file: Path) -> bytes:
-    """The file's bytes.
+    """The file's bytes; unpacked, if it was packed by gzip or Zstandard.
 
     Raises:
-        TrajectoryError: It does not exist or can't be read.
+        TrajectoryError: It does not exist, can't be read or unpacked, or unpacks to more than `MOST_BYTES`.
     """
     try:
-        return file.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        data = file.read_bytes()
+        unpacked = _unpacked(data)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise TrajectoryError(Fault(f"can't be read: {reason}", str(file), code="TR005")) from None
+    if len(unpacked) > MOST_BYTES and unpacked is not data:
+        message = f"unpacks to more than {MOST_BYTES >> 20} MiB, which is not read"
+        raise TrajectoryError(Fault(message, str(file), code="TR005"))
+    return unpacked
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The bytes, unpacked up to one more than `MOST_BYTES`."""
+    if data.startswith(GZIP_MAGIC):
+        with gzip.GzipFile(fileobj=BytesIO(data)) as stream:
+            return stream.read(MOST_BYTES + 1)
+    if data.startswith(ZSTANDARD_MAGIC):
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
+            return stream.read(MOST_BYTES + 1)
+    return data
 
 
 def read_documents(file: Path, data: bytes) -> Source:
@@ -93,7 +136,7 @@ def read_documents(file: Path, data: bytes) -> Source:
     try:
         value, changed = parse(text)
     except NotJson as error:
-        if not _read_lines(source, text, notes):
+        if not (_read_lines(source, text, notes) or _read_values(source, text, notes)):
             source.fault(_told(error), line=error.line, column=error.column)
     else:
         source.documents.append(Document(value, stem(file), file=file, notes=notes + changed))
@@ -128,6 +171,30 @@ def _read_lines(source: Source, text: str, notes: tuple[str, ...]) -> bool:
     source.documents = documents
     for message, number, column in faults:
         source.fault(message, line=number, column=column)
+    return True
+
+
+def _read_values(source: Source, text: str, notes: tuple[str, ...]) -> bool:
+    """Read the text as JSON values one after the other, as exporters print them that indent.
+
+    Returns:
+        False, with nothing read, when it does not begin with at least two objects or arrays.
+    """
+    documents: list[Document] = []
+    cut: NotJson | None = None
+    try:
+        for value, line, changed in parse_each(text):
+            if not isinstance(value, dict | list):
+                return False
+            name = f"{stem(source.file)}-{line}"
+            documents.append(Document(value, name, line, file=source.file, notes=notes + changed))
+    except NotJson as error:
+        cut = error
+    if len(documents) < 2:  # noqa: PLR2004 - one with something behind it is a damaged file
+        return False
+    source.lines, source.documents = True, documents
+    if cut is not None:
+        source.fault(_told(cut), line=cut.line, column=cut.column)
     return True
 
 

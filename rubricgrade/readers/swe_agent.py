@@ -13,7 +13,8 @@ from rubricgrade.readers.usage import usage_of
 from rubricgrade.trajectory import Call, Trajectory
 
 # What the history says in other words already.
-REPEATED = {"thought", "message_type", "agent"}
+REPEATED = {"thought", "message_type"}
+USUAL_AGENT = {"main", "primary"}
 
 
 def matches(value: Any) -> bool:
@@ -36,12 +37,14 @@ def read(document: Document) -> list[Trajectory]:
     for index, entry in enumerate(history):
         message = as_object(entry)
         kept = entry if message is None else {key: item for key, item in message.items() if key not in REPEATED}
+        if message is not None and as_text(message.get("agent")) in USUAL_AGENT:
+            del kept["agent"]
         add_message(draft, kept, f"history[{index}]")
     if not history:
         for index, entry in enumerate(actions):
             _add_action(draft, as_object(entry) or {}, f"trajectory[{index}]")
     elif actions:
-        draft.warn("trajectory", "repeats the history, with times and states; left out", "repeated")
+        _add_unheard(draft, actions)
     info = as_object(fields.get("info")) or {}
     replay = _object_of(fields.get("replay_config"))
     problem = as_object(replay.get("problem_statement")) or {}
@@ -57,6 +60,29 @@ def read(document: Document) -> list[Trajectory]:
             meta=leftovers(draft, meta, ""),
         )
     ]
+
+
+def _add_unheard(draft: Draft, actions: list[Any]) -> None:
+    """Add the closing turns that the history lacks; name others that it has in other words."""
+    said = {step.text.strip() for step in draft.steps if step.role == "assistant"}
+    turns = [as_object(entry) or {} for entry in actions]
+    heard = [
+        any(text in said for text in (_stripped(turn, "response"), _stripped(turn, "thought")) if text)
+        or not (turn.get("response") or turn.get("thought"))
+        for turn in turns
+    ]
+    end = max((index for index, known in enumerate(heard) if known), default=-1) + 1
+    draft.warn("trajectory", "repeats the history, with times and states; left out", "repeated")
+    for index, known in enumerate(heard[:end]):
+        if not known:
+            draft.warn(f"trajectory[{index}]", "is told in other words than in the history; left out", "repeated")
+    for index, turn in enumerate(turns[end:], end):
+        draft.warn(f"trajectory[{index}]", "is not in the history; it was added at the end", "added")
+        _add_action(draft, turn, f"trajectory[{index}]")
+
+
+def _stripped(turn: dict[str, Any], name: str) -> str:
+    return (as_text(turn.get(name)) or "").strip()
 
 
 def _add_action(draft: Draft, step: dict[str, Any], place: str) -> None:

@@ -8,13 +8,23 @@ from typing import Any
 from rubricgrade.readers.shapes import as_number, as_object, as_whole
 from rubricgrade.trajectory import Usage
 
-INPUT = ("input_tokens", "input", "tokens_sent", "gen_ai.usage.input_tokens", "inputTokens")
+INPUT = (
+    "input_tokens",
+    "input",
+    "tokens_sent",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.prompt_tokens",
+    "llm.token_count.prompt",
+    "inputTokens",
+)
 OUTPUT = (
     "output_tokens",
     "completion_tokens",
     "output",
     "tokens_received",
     "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "llm.token_count.completion",
     "outputTokens",
 )
 COST = ("cost_usd", "cost", "instance_cost", "total_cost_usd", "accumulated_cost")
@@ -31,6 +41,10 @@ CACHED = (
     "input_tokens_cache_read",
     "cache_read_tokens",
     "cachedInputTokens",
+    "gen_ai.usage.cache_read.input_tokens",
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.details.cache_read_tokens",
+    "llm.token_count.prompt_details.cache_read",
 )
 
 
@@ -56,6 +70,25 @@ def usage_of(value: Any) -> Usage | None:
         cost=next((cost for cost in (as_number(fields.get(name)) for name in COST) if cost is not None), None),
     )
     return None if usage == Usage() else usage
+
+
+def beside(value: Any) -> dict[str, Any]:
+    """What a usage says that `Usage` has no field for, such as tokens written to the cache; no nulls and zeros."""
+    fields = as_object(value) or {}
+    read = usage_of(fields) or Usage()
+    whole = (read.input_tokens or 0) + (read.output_tokens or 0)
+    known = {"prompt_tokens", *INPUT, *OUTPUT, *COST, *CACHED}
+    rest = {key: _told(item) for key, item in fields.items() if key not in known}
+    if rest.get("total_tokens") == whole:
+        del rest["total_tokens"]
+    return {key: item for key, item in rest.items() if item}
+
+
+def _told(value: Any) -> Any:
+    """A part of a usage without nulls, zeros and what was cached, which `Usage` holds."""
+    if (fields := as_object(value)) is None:
+        return value
+    return {key: item for key, item in fields.items() if item and key not in CACHED}
 
 
 def total(usages: Iterable[Usage | None]) -> Usage | None:

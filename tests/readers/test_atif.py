@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rubricgrade.errors import StoreError, TrajectoryError
-from rubricgrade.readers import load_trajectories, load_trajectory, to_atif, write_atif
+from rubricgrade.readers import load_trajectories, load_trajectory, read_trajectory, to_atif, write_atif
 from rubricgrade.readers.media import image_of
 from rubricgrade.trajectory import Call, Image, Other, Step, Text, Trajectory, Usage
 from tests.readers.made import PIXEL, SAMPLES, codes, loaded, written
@@ -217,3 +217,36 @@ def test_image_parts_are_files_beside_the_document(tmp_path: Path) -> None:
     image = loaded(tmp_path, document(said(parts))).steps[0].content[1]
     assert image.type == "image"
     assert (image.url, image.media_type, image.data) == ("i/a.png", "image/png", "")
+
+
+def test_images_beside_the_file_come_back_and_others_stay_names(tmp_path: Path) -> None:
+    image = image_of(PIXEL, "image/png")
+    assert image is not None
+    trajectory = Trajectory(id="t", steps=(Step(role="user", content=(Text(text="see"), image)),))
+    read = load_trajectory(write_atif(trajectory, tmp_path / "t.json"))
+    assert read.steps == trajectory.steps
+    paths = ["images/none.png", "../secret.png", "https://example.test/a.png"]
+    parts = [{"type": "image", "source": {"media_type": "image/png", "path": path}} for path in paths]
+    read = load_trajectory(written(tmp_path, document(said(parts))))
+    assert [part.url for part in read.steps[0].content if part.type == "image"] == paths
+    assert codes(read) == ["image", "image"]
+
+
+def test_what_calls_have_besides_tools_and_sub_agents_survive_reading_and_writing() -> None:
+    calls = [{"tool_call_id": "c", "function_name": "f", "arguments": {}, "extra": {"status": "done"}}]
+    results = [{"source_call_id": "c", "content": "r", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]}]
+    sub = document(said("found", "agent"), trajectory_id="sub")
+    odd = [{"trajectory_id": "odd", "steps": []}, {"steps": []}, sub]
+    source = document(
+        said("do", "agent", tool_calls=calls, observation={"results": results}),
+        agent={"name": "a", "version": "1", "tool_definitions": [{"name": "f"}]},
+        subagent_trajectories=[sub, *odd],
+    )
+    trajectory = read_trajectory(source)
+    assert trajectory.steps[0].extra == {"call_1": {"status": "done"}}
+    written_again = to_atif(trajectory)
+    assert written_again["steps"][0]["tool_calls"] == calls
+    assert written_again["agent"]["tool_definitions"] == [{"name": "f"}]
+    assert [one["trajectory_id"] for one in written_again["subagent_trajectories"]] == ["sub"]
+    assert written_again["subagent_trajectories"][0]["steps"][0]["message"] == "found"
+    assert read_trajectory(written_again).steps == trajectory.steps

@@ -68,6 +68,29 @@ def test_swe_agent_demonstrations_are_a_history_alone(tmp_path: Path) -> None:
     assert trajectory.steps[1].extra == {"is_demo": True}
 
 
+def test_what_swe_agent_told_only_among_its_actions(tmp_path: Path) -> None:
+    history = [
+        {"role": "user", "content": "go", "agent": "main"},
+        {"role": "assistant", "content": "look", "agent": "main"},
+        {"role": "user", "content": "a.txt", "agent": "main"},
+        {"role": "assistant", "content": "hm", "agent": "reviewer"},
+    ]
+    actions = [
+        {"action": "cd", "response": "go there", "observation": ""},
+        {"action": "ls", "response": "look ", "observation": "a.txt"},
+        {"action": "", "response": "hm", "observation": ""},
+        {"action": "submit", "response": "done", "observation": "diff"},
+    ]
+    trajectory = loaded(tmp_path, {"history": history, "trajectory": actions})
+    assert [(step.role, step.text) for step in trajectory.steps][4:] == [("assistant", "done"), ("tool", "diff")]
+    assert [step.extra for step in trajectory.steps[2:4]] == [{}, {"agent": "reviewer"}]
+    assert [(warning.place, warning.code) for warning in trajectory.warnings] == [
+        ("trajectory", "repeated"),
+        ("trajectory[0]", "repeated"),
+        ("trajectory[3]", "added"),
+    ]
+
+
 ASKED = {"role": "user", "parts": [{"type": "text", "content": "weather?"}]}
 CALLED = {
     "role": "assistant",

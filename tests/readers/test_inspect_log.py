@@ -114,3 +114,81 @@ def test_attachments_errors_and_reasoning(tmp_path: Path) -> None:
     assert (trajectory.steps[2].failed, trajectory.steps[2].tool) == (True, "f")
     assert trajectory.reward is None
     assert codes(trajectory) == ["orphan_result", "error"]
+
+
+def reply(text: Any, **more: Any) -> Any:
+    message = {"role": "assistant", "content": text, **more}
+    return {"choices": [{"message": message, "stop_reason": "stop"}], "usage": {"input_tokens": 7, "output_tokens": 2}}
+
+
+def model(number: Any, output: Any) -> Any:
+    return {"event": "model", "completed": f"2026-01-01T00:00:0{number}Z", "output": output}
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_events_say_when_a_message_came_and_what_it_cost(tmp_path: Path, ids: Any) -> None:
+    named = {"id": "m1"} if ids else {}
+    told = sample(
+        messages=[
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "a", **named, "tool_calls": [{"id": "c", "function": "f"}]},
+            {"role": "tool", "content": "r", "tool_call_id": "c", "function": "f"},
+        ],
+        events=[
+            {"event": "state"},
+            model(1, reply("a", **named)),
+            {"event": "tool", "id": "c", "timestamp": "2026-01-01T00:00:02Z"},
+            {"event": "info", "data": "note"},
+        ],
+        output={"time": 1.5, "stop_reason": "stop"},
+    )
+    trajectory = load_trajectory(packed(tmp_path, [told]))
+    assert [step.time for step in trajectory.steps] == [None, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"]
+    assert trajectory.steps[1].usage is not None
+    assert trajectory.steps[1].usage.input_tokens == 7
+    assert (trajectory.meta["time"], trajectory.meta["stop_reason"]) == (1.5, "stop")
+    assert [str(warning) for warning in trajectory.warnings] == [
+        "samples/0_epoch_1.json: events: events beside the messages were left out: 1 info"
+    ]
+
+
+def test_replies_that_are_no_message_are_named_by_their_place(tmp_path: Path) -> None:
+    told = sample(events=[model(1, reply("grade: C", id="other")), "odd", {"event": "tool", "id": 5}])
+    trajectory = load_trajectory(packed(tmp_path, [told]))
+    assert trajectory.warnings[0].message.endswith("left out: events[0]")
+
+
+def test_an_output_that_is_no_message_is_the_last_one(tmp_path: Path) -> None:
+    trajectory = load_trajectory(packed(tmp_path, [sample(output=reply("42"))]))
+    assert [(step.role, step.text) for step in trajectory.steps] == [("user", "hi"), ("assistant", "42")]
+    assert codes(trajectory) == ["output"]
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "42"}]
+    assert len(load_trajectory(packed(tmp_path, [sample(messages=said, output=reply("42"))])).steps) == 2
+
+
+@pytest.mark.parametrize("given", ["hi", [{"role": "user", "content": "hi"}]])
+def test_a_sample_that_failed_before_its_first_message_has_its_input(tmp_path: Path, given: Any) -> None:
+    broken = sample(messages=[], input=given, error={"message": "no sandbox"})
+    trajectory = load_trajectory(packed(tmp_path, [broken]))
+    assert [(step.role, step.text) for step in trajectory.steps] == [("user", "hi")]
+    assert codes(trajectory) == ["no_messages", "error"]
+
+
+def test_a_log_without_samples_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
+    with pytest.raises(TrajectoryError, match="holds no episodes"):
+        loaded(tmp_path, {"eval": {"model": "m"}, "samples": []})
+
+
+def test_attachments_as_old_logs_name_them(tmp_path: Path) -> None:
+    told = sample(messages=[{"role": "user", "content": "tc://abc"}], attachments={"abc": "the long text"})
+    assert load_trajectory(packed(tmp_path, [told])).steps[0].text == "the long text"
+
+
+def test_members_that_are_too_large_together_are_not_unpacked(tmp_path: Path) -> None:
+    file = packed(tmp_path, ["x" * 1000])
+    data = bytearray(file.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = ((1 << 30) + 1).to_bytes(4, "little")
+    file.write_bytes(data)
+    with pytest.raises(TrajectoryError, match="unpacks to more than 1024 MiB"):
+        load_trajectories(file)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +97,37 @@ def test_an_object_that_holds_a_list_of_episodes_says_what_it_leaves_out(tmp_pat
     ]
     with pytest.raises(TrajectoryError, match=r"simulations\[1\]: messages\[0\]"):
         all_loaded(tmp_path, {"simulations": [EPISODE, {"messages": ["x"]}]})
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_packed_file_is_unpacked_and_a_damaged_one_is_an_error(tmp_path: Path, pack: Any) -> None:
+    data = pack(f"{json.dumps([USER])}\n{json.dumps([USER, USER])}\n".encode())
+    file = tmp_path / "file.jsonl.packed"
+    file.write_bytes(data)
+    assert [(one.id, len(one.steps)) for one in load_trajectories(file)] == [("file-1", 1), ("file-2", 2)]
+    file.write_bytes(data[:5] + b"\xff" * 20)
+    with pytest.raises(TrajectoryError, match=r"file\.jsonl\.packed: can't be read"):
+        load_trajectories(file)
+
+
+def test_a_packed_file_is_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rubricgrade.readers.source.MOST_BYTES", 1 << 20)
+    file = tmp_path / "bomb.json.gz"
+    file.write_bytes(gzip.compress(b" " * (1 << 21)))
+    with pytest.raises(TrajectoryError, match="unpacks to more than 1 MiB"):
+        load_trajectories(file)
+
+
+def test_values_of_many_lines_one_after_the_other(tmp_path: Path) -> None:
+    whole = "\n".join(json.dumps(value, indent=2) for value in ([USER], [USER, USER], [USER] * 3))
+    assert [len(one.steps) for one in load_trajectories(written(tmp_path, whole))] == [1, 2, 3]
+    cut = written(tmp_path, whole[:-20])
+    with pytest.raises(TrajectoryError, match=r"file\.json:\d+:\d+: is not JSON.*cut while it was written"):
+        load_trajectories(cut)
+    read = load_trajectories(cut, strict=False)
+    assert [(len(one.steps), codes(one)) for one in read] == [(1, ["not_read"]), (2, ["not_read"])]
+    with pytest.raises(TrajectoryError, match="is not JSON: Extra data"):
+        load_trajectories(written(tmp_path, json.dumps([USER], indent=2) + "\n7"))
 
 
 def test_one_episode_is_asked_for_and_there_are_several(tmp_path: Path) -> None:

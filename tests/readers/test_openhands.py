@@ -109,6 +109,68 @@ def test_a_conversation_of_the_sdk(tmp_path: Path) -> None:
     assert trajectory.results == {(2, 2): 3, (2, 1): 4}
     assert trajectory.steps[4].failed is True
     assert trajectory.final_message == "All done."
-    assert codes(trajectory) == ["not_messages"]
-    assert trajectory.warnings[0].message.endswith("1 Condensation, 1 result of finish")
+    assert [str(warning) for warning in trajectory.warnings] == [
+        "line 7: Condensation is no step: short",
+        "events that are no steps were left out: 1 Condensation (line 7), 1 result of finish (line 9)",
+    ]
     assert loaded(tmp_path, events).hash == trajectory.hash
+
+
+def test_what_the_sdk_adds_to_a_message_and_its_tools_are_kept(tmp_path: Path) -> None:
+    said = {"role": "user", "content": [{"type": "text", "text": "go"}]}
+    added = [{"type": "text", "text": "<skill>be kind</skill>"}]
+    events = [
+        sdk("SystemPromptEvent", system_prompt={"type": "text", "text": "You are"}, tools=[{"name": "terminal"}]),
+        sdk("MessageEvent", source="user", llm_message=said, extended_content=added),
+    ]
+    trajectory = loaded(tmp_path, events)
+    assert trajectory.steps[0].extra["tools"] == [{"name": "terminal"}]
+    assert trajectory.steps[1].text == "go\n<skill>be kind</skill>"
+
+
+def test_a_history_of_flat_events_is_told_by_its_order(tmp_path: Path) -> None:
+    history = [
+        {"action": "message", "content": "go"},
+        {"action": "run", "command": "ls", "thought": "look"},
+        {"observation": "run", "content": "a.txt", "command": "ls", "exit_code": 0},
+        {"action": "message", "content": "Is that all?"},
+        {"action": "message", "content": "yes"},
+        {"action": "finish", "outputs": {}},
+    ]
+    trajectory = loaded(tmp_path, {"instance_id": "i", "history": history, "metrics": {"accumulated_cost": 0.5}})
+    assert [(step.role, step.text) for step in trajectory.steps] == [
+        ("user", "go"),
+        ("assistant", "look"),
+        ("tool", "a.txt"),
+        ("assistant", "Is that all?"),
+        ("user", "yes"),
+        ("assistant", ""),
+    ]
+    assert trajectory.steps[1].calls[0].arguments == {"command": "ls"}
+    assert (trajectory.results, trajectory.usage and trajectory.usage.cost) == ({(1, 1): 2}, 0.5)
+    assert codes(trajectory) == ["no_source", "unanswered_call"]
+
+
+def test_what_was_recalled_counted_and_went_wrong_is_kept(tmp_path: Path) -> None:
+    response = metadata("r1", "a", "a")
+    response["model_response"] |= {"model": "m", "usage": {"prompt_tokens": 5, "cache_creation_input_tokens": 3}}
+    knowledge = [{"name": "github", "content": "Use the token."}]
+    events = [
+        action(0, "system", args={"content": "You are", "tools": [{"name": "run"}]}),
+        action(1, "message", "user", args={"content": "go"}),
+        action(2, "recall", "user", args={"query": "go"}),
+        observation(2, "Added knowledge", kind="recall", extras={"microagent_knowledge": knowledge}),
+        action(3, "run", tool_call_metadata=response, args={"thought": "Only the action has it."}),
+        observation(3, "of a", llm_metrics={"accumulated_cost": 0.2, "accumulated_token_usage": {"prompt_tokens": 9}}),
+        observation(9, "", kind="agent_state_changed", extras={"agent_state": "error", "reason": "out of budget"}),
+    ]
+    trajectory = loaded(tmp_path, events)
+    assert [step.role for step in trajectory.steps] == ["system", "user", "tool", "assistant", "tool"]
+    assert trajectory.steps[0].extra["tools"] == [{"name": "run"}]
+    assert trajectory.steps[2].extra["microagent_knowledge"] == knowledge
+    assert trajectory.steps[3].text == "Both.\nOnly the action has it."
+    assert trajectory.steps[3].extra == {"usage": {"cache_creation_input_tokens": 3}}
+    assert trajectory.usage is not None
+    assert (trajectory.model, trajectory.usage.cost, trajectory.usage.input_tokens) == ("m", 0.2, 9)
+    assert trajectory.results == {(3, 1): 4}
+    assert codes(trajectory) == ["reason", "not_messages"]

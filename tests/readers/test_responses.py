@@ -158,3 +158,28 @@ def test_unknown_items_are_kept_with_a_warning_and_no_items_are_an_error(tmp_pat
     assert codes(trajectory) == ["unknown"]
     with pytest.raises(TrajectoryError, match=r"\[1\]: is no item"):
         loaded(tmp_path, [function("a"), "x"])
+
+
+def test_turns_that_each_hold_all_items_so_far_are_put_together(tmp_path: Path) -> None:
+    first, second = [USER, function("a"), output("a")], [USER, function("a"), output("a"), said("done")]
+    rollout = {"responses_create_params": {"input": []}, "response": {"output": [first, second, first[:1]]}}
+    trajectory = loaded(tmp_path, rollout)
+    assert [step.role for step in trajectory.steps] == ["user", "assistant", "tool", "assistant"]
+    assert codes(trajectory) == []
+    rollout["response"]["output"].append([said("other")])
+    trajectory = loaded(tmp_path, rollout)
+    assert trajectory.final_message == "other"
+    assert [warning.place for warning in trajectory.warnings if warning.code == "transitions"] == ["output[3]"]
+
+
+def test_what_a_response_says_otherwise_than_its_request_is_kept_and_zeros_too(tmp_path: Path) -> None:
+    rollout = {
+        "responses_create_params": {"input": "go", "tools": [], "truncation": None, "tool_choice": "auto"},
+        "response": {"output": [said("ok")], "tools": [{"name": "f"}], "truncation": "disabled", "tool_choice": "auto"},
+        "_ng_task_index": 0,
+    }
+    trajectory = loaded(tmp_path, rollout)
+    assert trajectory.meta["response"] == {"tools": [{"name": "f"}], "truncation": "disabled"}
+    assert trajectory.meta["_ng_task_index"] == 0
+    bare = {"object": "response", "output": [said("ok")], "tools": [{"name": "f"}]}
+    assert loaded(tmp_path, bare).meta["response"] == {"object": "response", "tools": [{"name": "f"}]}

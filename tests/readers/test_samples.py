@@ -42,7 +42,7 @@ EXPECTED = {
     "nemo_gym/example_single_tool_call.tasks.jsonl": (5, 2, 0, 0, None, None),
     "openai_chat/openhands_sdk_fncall-llm-message.json": (1, 14, 6, 6, None, None),
     "openai_responses/test_openai_responses_model_retry.json": (1, 5, 2, 2, "It seems", "gpt-4o-2024-08-06"),
-    "openhands/basic.json": (1, 4, 2, 1, "I've created a simple implementation", None),
+    "openhands/basic.json": (1, 4, 2, 1, "I've created a simple implementation", "claude-3-5-sonnet-20241022"),
     "openhands/sdk_v1_events.jsonl": (1, 5, 2, 2, None, "litellm_proxy/minimax-m2.7"),
     "swe_agent/marshmallow-1867.function_calling.traj": (1, 24, 11, 11, None, "gpt-4o"),
     "tau_bench/gpt-4o-airline.task41_x4trials.json": (
