@@ -80,7 +80,7 @@ def test_setuid_is_not_in_a_mode(hostile: Path) -> None:
 @pytest.mark.parametrize(
     ("budget", "path", "reason"),
     [
-        (Budget(entries=3), "c", "more than 3 entries"),
+        (Budget(entries=3), ".", "more than 3 entries"),
         (Budget(total=15), "b", "budget"),
         (Budget(file=5), "a", "too large"),
         (Budget(depth=1), "d/e", "deeper"),
@@ -351,3 +351,37 @@ def test_any_bytes_are_an_archive_or_a_value_error(
     except ValueError:
         return
     assert all(isinstance(entry, Entry) for entry in listing.entries)
+
+
+def test_what_is_left_out_is_told_by_the_archive(hostile: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.zst"
+    packed = tree.pack(hostile, archive)
+    assert {item.path for item in packed.skipped} >= {"fifo", "socket"}
+    assert set(tree.left_out(archive)) == set(packed.skipped)
+    restored = tree.unpack(archive, tmp_path / "restored")
+    assert set(restored.skipped) == set(packed.skipped)
+    assert not (tmp_path / "restored" / "fifo").exists()
+
+
+def test_an_archive_of_a_whole_folder_leaves_nothing_out(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_text("x")
+    tree.pack(tmp_path / "folder", tmp_path / "a.tar.zst")
+    assert tree.left_out(tmp_path / "a.tar.zst") == ()
+    (tmp_path / "b.tar.zst").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="no usable archive"):
+        tree.left_out(tmp_path / "b.tar.zst")
+
+
+def test_a_path_that_no_call_takes_is_left_out_with_all_below(tmp_path: Path) -> None:
+    handle = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("x" * 250, dir_fd=handle)
+        inner = os.open("x" * 250, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.symlink("/", "link", dir_fd=handle)
+    os.close(handle)
+    listing = tree.walk(tmp_path)
+    assert max(len(entry.path) for entry in listing.entries) <= Budget().path
+    assert [(item.folder, "path of more than" in item.reason) for item in listing.skipped] == [(True, True)]

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -35,7 +36,10 @@ from rubricgrade.trajectory import Trajectory
 
 AT_ONCE = max(2, min(4, os.cpu_count() or 1))
 """Checks that run at the same time: more would only take each other's time, and every check has a limit of time."""
-DOCUMENT_SECONDS = 120.0
+ITEMS_SECONDS = 120.0
+DOCUMENTS_SECONDS = 300.0
+"""For all documents of one view, however many readers they need; a file that has begun then has `LAST_SECONDS`."""
+LAST_SECONDS = 30.0
 MOST_DEATHS = 20
 """Documents that may kill their reader before the rest is given up."""
 
@@ -75,12 +79,16 @@ class Bench:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        async with AsyncExitStack() as held:  # all of it is closed, also when we are cancelled here
+            held.push_async_callback(self._places.close)
+            held.push_async_callback(self._close_checker)
+            for task in self._running.values():
+                task.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _close_checker(self) -> None:
         if self._checker is not None:
             await self._checker.close()
-        await self._places.close()
 
     @property
     def isolation(self) -> Isolation:
@@ -109,7 +117,7 @@ class Bench:
             ItemsFault: It could not.
         """
         request = request_for(self._rubric, {"do": "items", "function": function})
-        settled = await self._settled(request, DOCUMENT_SECONDS)
+        settled = await self._settled(request, ITEMS_SECONDS)
         if isinstance(settled, Outcome):
             raise ItemsFault("grader", settled.message, settled.cause)
         if (trouble := settled.trouble) is not None:
@@ -141,10 +149,12 @@ class Bench:
         world = world if self._trajectory.world is not None else ()
         if not globs and not world:
             return ()
+        end = time.monotonic() + DOCUMENTS_SECONDS
         for _ in range(MOST_DEATHS):
-            skip = [(document.path, document.world) for document in found]
+            skip = len(found)  # files by their number: a name may hold what no message can
             files = {"globs": list(globs), "world_globs": list(world), "skip": skip}
-            body = {"do": "documents", **files, "pictures": pictures}
+            seconds = max(0.0, end - time.monotonic())
+            body = {"do": "documents", **files, "seconds": seconds, "pictures": pictures}
             reading: list[Reading] = []
 
             def hear(news: Reading | Read, reading: list[Reading] = reading) -> None:
@@ -154,12 +164,12 @@ class Bench:
                     found.append(Document(**news.model_dump(exclude={"op", "pictures"}), pictures=news.pictures))
 
             attempt = await self._attempt(
-                request_for(self._rubric, body), DOCUMENT_SECONDS, fresh=bool(skip), hear=hear
+                request_for(self._rubric, body), seconds + LAST_SECONDS, fresh=skip > 0, hear=hear
             )
             trouble = attempt.trouble
             if trouble is None:
                 return tuple(found)
-            if trouble.origin == "grader" or len(reading) == len(found) - len(skip):
+            if trouble.origin == "grader" or len(reading) == len(found) - skip:
                 raise CheckError(f"documents can't be read: {trouble.message}")
             last = reading[-1]
             found.append(Document(last.path, "", f"could not be read: {trouble.message}", world=last.world))
@@ -211,9 +221,7 @@ class Bench:
             solution = self._places.solution_of(given, seconds=seconds)
             try:
                 checker = await (self._opened(given) if fresh else self._shared())
-                left_out = self._places.left_out if given == "all" else {}
-                whole = {**request, **has, "left_out": left_out}
-                return await converse(checker, solution, whole, seconds=seconds, hear=hear)
+                return await converse(checker, solution, {**request, **has}, seconds=seconds, hear=hear)
             except SandboxLost as error:
                 trouble = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
                 if checker is self._checker:

@@ -35,7 +35,9 @@ class Checker:
 
     async def close(self) -> None:
         """End the sandbox and all runners."""
-        for runner in self._idle:
-            await runner.kill()
-        self._idle.clear()
-        await self._sandbox.close()
+        try:
+            for runner in self._idle:
+                await runner.kill()
+            self._idle.clear()
+        finally:
+            await self._sandbox.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import stat
 import tempfile
@@ -14,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from rubricgrade import tree
 from rubricgrade.checks.facts import facts_of
 from rubricgrade.checks.inside.artifacts import glob_regex
-from rubricgrade.checks.inside.finding import AuthorFault
-from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
+from rubricgrade.checks.inside.finding import Unusable
+from rubricgrade.checks.inside.wire import FACTS, LEFT_OUT, SEALED, WORKSPACE, WORLD
 from rubricgrade.checks.settling import Given
 from rubricgrade.checks.solution import Solution
 from rubricgrade.checks.suites import library, take
@@ -25,16 +26,11 @@ from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Layer, Provider, Sandbox, Template, base_template
 from rubricgrade.trajectory import Trajectory
 
-MOST_LINKS = 1000
-"""Links of a workspace that are named to the checks."""
-
 
 class Places:
     """Opens sandboxes for the checks of one grade; whoever opens one closes it.
 
     Attributes:
-        left_out: What of the workspace is not in the checker's copy, and why, once a checker was opened: what is no
-            regular file or too large, and all links: the author's code can't be led to a sealed file by one.
         isolation: What really holds in the sandboxes; nothing before one was opened.
     """
 
@@ -49,7 +45,7 @@ class Places:
         self._held = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._staged: dict[str, Path] = {}
-        self.left_out: dict[str, str] = {}
+        self._left_out: dict[str, str] = {}
         self.isolation = Isolation()
 
     @property
@@ -73,10 +69,7 @@ class Places:
         Args:
             given: ``start`` leaves out everything of the agent's, ``nothing`` the template's files as well.
         """
-        layers = [
-            Layer(await self._files("sealed", self._rubric.sealed), SEALED),
-            Layer(await self._facts(control=given != "all"), str(PurePosixPath(FACTS).parent)),
-        ]
+        layers = [Layer(await self._files("sealed", self._rubric.sealed), SEALED)]
         if (world := self._trajectory.world) is not None:
             folder = await (self._copy("checker world", world) if given == "all" else self._files("nothing", {}))
             layers.append(Layer(folder, WORLD))
@@ -86,6 +79,7 @@ class Places:
                 folder = await self._copy("checker changes" if below else "checker workspace", workspace)
                 below.append(Layer(folder, WORKSPACE, "overlay" if below else "read"))
             layers += below or [Layer(await self._files("nothing", {}), WORKSPACE)]
+        layers.append(Layer(await self._facts(control=given != "all"), str(PurePosixPath(FACTS).parent)))
         return await self._open(base_template(layers=tuple(layers)))
 
     async def _open_solution(self, given: Given, suite: tuple[str, ...] | None = None) -> Sandbox:
@@ -130,9 +124,11 @@ class Places:
         return sandbox
 
     async def _facts(self, *, control: bool) -> Path:
-        name = PurePosixPath(FACTS).name
-        key = "control facts" if control else "facts"
-        return await self._files(key, {name: facts_of(self._trajectory, control=control)})
+        """What a check gets to know beside the files. Of these it is told what the copy lacks, which is made before."""
+        left_out = {} if control else self._left_out
+        told = {FACTS: facts_of(self._trajectory, control=control), LEFT_OUT: json.dumps(left_out).encode()}
+        files = {PurePosixPath(path).name: data for path, data in told.items()}
+        return await self._files("control facts" if control else "facts", files)
 
     async def _files(self, key: str, files: Mapping[str, bytes]) -> Path:
         """A private folder with some files of ours."""
@@ -146,8 +142,8 @@ class Places:
     async def _copy(self, role: str, source: Path, suite: tuple[str, ...] | None = None) -> Path:
         """A private copy of a folder that the agent could write to.
 
-        A checker's copy has no links; the solution's only what was declared to be the agent's work, if anything was,
-        and for a test of a suite only what that takes.
+        A checker's copy has no links, for the author's code must not be led to a sealed file by one; the solution's
+        only what was declared to be the agent's work, if anything was, and for a test of a suite only what that takes.
         """
         key = role if suite is None else f"{role} for a suite of {suite}"
         async with self._lock:
@@ -160,7 +156,7 @@ class Places:
                 if role.startswith("checker"):
                     links = await asyncio.to_thread(_unlink, folder, hide=role == "checker changes")
                     if role != "checker world":
-                        self.left_out = links | await asyncio.to_thread(_skipped, source)
+                        self._left_out = links | await asyncio.to_thread(_skipped, source)
                 self._staged[key] = folder
             return self._staged[key]
 
@@ -197,7 +193,7 @@ def _keep(folder: Path, artifacts: Sequence[str]) -> None:
     """Take everything out of a private copy that no glob stands for. Raises `TrajectoryError` for what is no glob."""
     try:
         wanted = [glob_regex(pattern) for pattern in artifacts]
-    except AuthorFault as error:
+    except Unusable as error:
         raise TrajectoryError(f"artifacts: {error}") from None
     for entry in tree.walk(folder, layer=True).entries:
         if entry.kind != "folder" and not any(pattern.fullmatch(entry.path) for pattern in wanted):
@@ -205,7 +201,7 @@ def _keep(folder: Path, artifacts: Sequence[str]) -> None:
 
 
 def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
-    """Take all symbolic links out of a private copy; returns some of them, in words.
+    """Take all symbolic links out of a private copy; returns them, in words.
 
     Args:
         folder: The copy.
@@ -216,13 +212,10 @@ def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
         (folder / path).unlink()
         if hide:
             os.mknod(folder / path, stat.S_IFCHR, os.makedev(0, 0))
-    named = {path: f"is a symbolic link to {target!r}; links are not followed" for path, target in links.items()}
-    return dict(sorted(named.items())[:MOST_LINKS])
+    return {path: f"is a symbolic link to {target!r}; links are not followed" for path, target in links.items()}
 
 
 def _skipped(source: Path) -> dict[str, str]:
-    """What a copy of a folder leaves out, in words. An archive holds nothing that is left out."""
-    if not source.is_dir():
-        return {}
-    skipped = tree.walk(source).skipped
-    return {one.path: f"is no file that can be taken: {one.reason}" for one in skipped[:MOST_LINKS]}
+    """What is not in a copy of a folder or of an archive, in words; a folder of which all is left out has a slash."""
+    skipped = tree.walk(source).skipped if source.is_dir() else tree.left_out(source)
+    return {f"{one.path}/" if one.folder else one.path: f"can't be taken: {one.reason}" for one in skipped}

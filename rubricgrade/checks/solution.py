@@ -31,6 +31,10 @@ class _InTheWay(Exception):
     """The agent's files, or their absence, keep its code from being run."""
 
 
+class _Unusable(Exception):
+    """The check has asked for a path that is none."""
+
+
 class Solution:
     """The agent's code as one check uses it: a fork of its own, opened when first asked, and a limit of time.
 
@@ -64,6 +68,7 @@ class Solution:
         self._seconds = seconds
         self._left = seconds
         self._fork: Sandbox | None = None
+        self._untouched = True
         self.doubts: set[str] = set()
         self.used = False
 
@@ -71,8 +76,8 @@ class Solution:
         """Carry out what a check asks.
 
         Returns:
-            The answer, or ``{"grader": why}`` when the check asks for what can't be done, or ``{"agent": why}`` when
-            the agent's files are in the way.
+            The answer, or ``{"grader": why}`` when the check asks for what can't be done, ``{"agent": why}`` when the
+            agent's files are in the way, or ``{"unclear": why}`` when it asks with a value that may be the agent's.
         """
         try:
             match asked:
@@ -86,6 +91,8 @@ class Solution:
             return {"grader": str(error)}
         except _InTheWay as error:
             return {"agent": str(error)}
+        except _Unusable as error:
+            return {"unclear": str(error)}
 
     async def close(self) -> None:
         """End the fork."""
@@ -107,6 +114,14 @@ class Solution:
             "stderr": _text(done.stderr, done.stderr_total),
             "timed_out": done.timed_out,
             "fault": self._fault(done, asked.argv[0]),
+            "cut": [
+                name
+                for name, kept, total in (
+                    ("stdout", done.stdout, done.stdout_total),
+                    ("stderr", done.stderr, done.stderr_total),
+                )
+                if total > len(kept)
+            ],
         }
 
     async def _call(self, asked: Call) -> Answer:
@@ -165,6 +180,7 @@ class Solution:
             await self.close()
         if self._fork is None:
             self._fork = await self._open()
+            self._untouched = True
         self.used = True
         return self._fork
 
@@ -177,16 +193,21 @@ class Solution:
         if seconds <= 0:
             return Done(-1, timed_out=True)
         done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
+        if done.error and not self._untouched:
+            # The agent's code may have closed the work folder to itself, or removed the program: not in a fresh fork.
+            fork = await self._ready(fresh=True)
+            done = await fork.exec(argv, cwd=str(cwd), env=env, stdin=stdin, timeout=seconds, limit=limit)
+        self._untouched = False
         if done.error and asked.cwd is not None and (await fork.exec(["true"], cwd=str(cwd))).error:
             raise _InTheWay(f"the folder {asked.cwd} is not there")
         self._left -= done.seconds if done.timed_out else max(0.0, done.seconds - FREE)
         return done
 
     def _inside(self, path: str) -> PurePosixPath:
-        """A path below the work folder. Raises `CheckError` for any other: the rubric names it, not the agent."""
+        """A path below the work folder. Raises `_Unusable` for any other: a check may have read it off a file."""
         place = PurePosixPath(path)
         if place.is_absolute() or ".." in place.parts:
-            raise CheckError(f"{path!r} is no path inside the work folder")
+            raise _Unusable(f"{path!r} is no path inside the work folder")
         return self._workdir / place
 
     def _fault(self, done: Done, program: str) -> str:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from rubricgrade import tree
 from rubricgrade.checks.inside.artifacts import glob_regex
-from rubricgrade.checks.inside.finding import AuthorFault
+from rubricgrade.checks.inside.finding import Unusable
 from rubricgrade.errors import CheckError
 from rubricgrade.sandbox import Layer
 
@@ -57,7 +57,7 @@ def take(folder: Path, allow: Sequence[str]) -> None:
     """
     try:
         wanted = [glob_regex(pattern) for pattern in allow or ("**",)]
-    except AuthorFault as error:
+    except Unusable as error:
         raise CheckError(f"allow: {error}") from None
     for entry in tree.walk(folder, layer=True).entries:
         path = PurePosixPath(entry.path)

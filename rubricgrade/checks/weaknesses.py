@@ -78,7 +78,7 @@ def _untwinned(rubric: Rubric, spec: Pytest, place: Place) -> Iterator[Weakness]
     files = {path: rubric.sealed.get(path, b"") for path in spec.files}
     for key, names in (("fail_to_pass", spec.fail_to_pass), ("pass_to_pass", spec.pass_to_pass)):
         try:
-            alone = [test.name for test in planned(names, files) if twin_of(test, files) is None]
+            alone = [test.name for test in planned(names, files) if twin_of(test, files, 0) is None]
         except AuthorFault as fault:
             yield Weakness((*place, key), "untwinned", f"can't be run: {fault}")
             continue

@@ -99,7 +99,12 @@ def user_namespace() -> int:
         SandboxUnavailable: The kernel refuses.
     """
     argv = [sys.executable, "-I", "-S", "-B", "-c", _UNSHARE]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:  # noqa: S603  # our own argv
+    with subprocess.Popen(  # noqa: S603  # our own argv
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # a terminal's Ctrl-C is not for it
+    ) as child:
         number = int(os.read(child.stdout.fileno(), 16) or b"1") if child.stdout else 1
         if number:
             raise SandboxUnavailable(remedy.explain(f"user namespace for root: unshare: {os.strerror(number)}"))

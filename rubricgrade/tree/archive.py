@@ -1,7 +1,7 @@
 """Folders as one portable file, ``workspace.tar.zst``: the same bytes for the same content, read as hostile.
 
-A tar in PAX format under Zstandard. Deletions, which tar does not know, are marked in PAX headers and not by name: an
-agent may make a file of any name, but it has no say in a header.
+A tar in PAX format under Zstandard. Deletions, which tar does not know, and what was left out are marked in PAX headers
+and not by name: an agent may make a file of any name, but it has no say in a header.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Self, cast
 
@@ -18,16 +19,18 @@ import zstandard
 
 from rubricgrade.tree.entries import Budget, Entry, Listing, Skipped
 from rubricgrade.tree.making import Builder
-from rubricgrade.tree.visiting import CHUNK, DEFAULT, chunks, listing, visit
+from rubricgrade.tree.visiting import CHUNK, DEFAULT, chunks, listing, visit, walk
 
 DELETED = "RUBRICGRADE.deleted"
 OPAQUE = "RUBRICGRADE.opaque"
+SKIPPED = "RUBRICGRADE.skipped"
+SKIPPED_FOLDER = "RUBRICGRADE.skipped-folder"
 LEVEL = 3
 """Zstandard's own default: stronger levels cost more time than they save room here."""
 HEADER_SIZE = 1 << 16
 """Bytes of one PAX header: a path and a link text of the longest kind fit many times."""
-OVERHEAD = 4096
-"""Bytes of the unpacked stream that one entry may take beside its content."""
+OVERHEAD = 12 << 10
+"""Bytes of the unpacked stream that one entry may take beside its content: its headers, with a path and a link text."""
 
 _TAKEN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.XHDTYPE)
 
@@ -89,7 +92,14 @@ def _info(entry: Entry) -> tarfile.TarInfo:
     return info
 
 
-def pack(root: Path | int, archive: Path, budget: Budget = DEFAULT, *, layer: bool = False) -> Listing:
+def pack(
+    root: Path | int,
+    archive: Path,
+    budget: Budget = DEFAULT,
+    *,
+    layer: bool = False,
+    left_out: Iterable[Skipped] = (),
+) -> Listing:
     """Write a folder as an archive, whole or not at all.
 
     Args:
@@ -97,8 +107,13 @@ def pack(root: Path | int, archive: Path, budget: Budget = DEFAULT, *, layer: bo
         archive: The file to write; its folder exists.
         budget: How much is taken; the rest is listed as skipped.
         layer: It is a folder of changes of an overlay: deletions are kept.
+        left_out: What was left out when the folder was made.
+
+    Returns:
+        What it holds, and what was left out, which stands first in the archive.
     """
-    done: list[Entry | Skipped] = []
+    done: list[Entry] = []
+    skipped = {item.path: item for item in (*left_out, *walk(root, budget, layer=layer).skipped)}
     making = archive.with_name(f".{archive.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         with (
@@ -109,9 +124,11 @@ def pack(root: Path | int, archive: Path, budget: Budget = DEFAULT, *, layer: bo
             ) as tar,
             closing(visit(root, budget, layer=layer)) as found,
         ):
+            for item in skipped.values():
+                tar.addfile(_mark(item))
             for item in found:
                 if isinstance(item, Skipped):
-                    done.append(item)
+                    skipped[item.path] = item
                     continue
                 entry, handle = item
                 tar.addfile(_info(entry), _Content(handle, entry.size) if entry.kind == "file" else None)
@@ -119,11 +136,20 @@ def pack(root: Path | int, archive: Path, budget: Budget = DEFAULT, *, layer: bo
         making.replace(archive)
     finally:
         making.unlink(missing_ok=True)
-    return listing(done)
+    return Listing(tuple(done), tuple(skipped[path] for path in sorted(skipped)))
 
 
-def _entry(member: tarfile.TarInfo) -> Entry:
+def _mark(skipped: Skipped) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(skipped.path)
+    info.pax_headers = {SKIPPED_FOLDER if skipped.folder else SKIPPED: skipped.reason}
+    return info
+
+
+def _entry(member: tarfile.TarInfo) -> Entry | Skipped:
     mode = member.mode & 0o777
+    for header in (SKIPPED, SKIPPED_FOLDER):
+        if header in member.pax_headers:
+            return Skipped(member.name, member.pax_headers[header], folder=header == SKIPPED_FOLDER)
     if DELETED in member.pax_headers:
         return Entry(member.name, "deleted", mode=0)
     if member.isdir():
@@ -133,8 +159,9 @@ def _entry(member: tarfile.TarInfo) -> Entry:
     return Entry(member.name, "file", member.size, mode)
 
 
-def _members(archive: Path, budget: Budget) -> Iterator[tuple[Entry, Iterator[bytes]]]:
-    """The entries of an archive with their content, each to be read before the next."""
+def _members(archive: Path, budget: Budget) -> Generator[tuple[Entry | Skipped, Iterator[bytes]]]:
+    """The entries of an archive with their content, each to be read before the next; and what was left out."""
+    left = budget.total
     room = budget.total + OVERHEAD * (budget.entries + 1) + CHUNK
     with (
         archive.open("rb") as file,
@@ -152,8 +179,14 @@ def _members(archive: Path, budget: Budget) -> Iterator[tuple[Entry, Iterator[by
                 raise ValueError(f"the archive holds more than {budget.entries} entries")
             if member.size > budget.file:
                 raise ValueError(f"the archive holds a file of {member.size} bytes; at most {budget.file} are taken")
+            entry = _entry(member)
+            if isinstance(entry, Entry) and len(os.fsencode(entry.path)) > budget.path:
+                raise ValueError(f"the archive holds a path of more than {budget.path} bytes")
+            left -= member.size
+            if left < 0:
+                raise ValueError("the archive unpacks to more than the budget allows")
             content = tar.extractfile(member) if member.isreg() else None
-            yield _entry(member), iter(lambda source=content: source.read(CHUNK) if source else b"", b"")
+            yield entry, iter(lambda source=content: source.read(CHUNK) if source else b"", b"")
 
 
 def unpack(
@@ -173,12 +206,29 @@ def unpack(
             folder may then be there in part; remove it.
         FileExistsError: `to` exists.
     """
-    done: list[Entry] = []
-    try:
-        with Builder(to, owner=owner, layer=layer) as builder:
-            for entry, content in _members(archive, budget):
+    done: list[Entry | Skipped] = []
+    with _usable(archive), Builder(to, owner=owner, layer=layer) as builder:
+        for entry, content in _members(archive, budget):
+            if isinstance(entry, Entry):
                 builder.add(entry, content)
-                done.append(entry)
+            done.append(entry)
+    return listing(done)
+
+
+def left_out(archive: Path, budget: Budget = DEFAULT) -> tuple[Skipped, ...]:
+    """What was left out when an archive was packed.
+
+    Raises:
+        ValueError: As for `unpack`.
+    """
+    with _usable(archive), closing(_members(archive, budget)) as members:
+        found = takewhile(lambda entry: isinstance(entry, Skipped), (entry for entry, _ in members))
+        return tuple(entry for entry in found if isinstance(entry, Skipped))
+
+
+@contextmanager
+def _usable(archive: Path) -> Generator[None]:
+    try:
+        yield
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
         raise ValueError(f"{archive.name} is no usable archive: {error}") from error
-    return Listing(tuple(done))

@@ -17,12 +17,14 @@ class Budget:
         total: Bytes of all files together.
         file: Bytes of one file. A sparse file counts by its apparent size.
         depth: Folders in folders.
+        path: Bytes of a path. A longer one could not be opened by its name everywhere, with the folder's own before it.
     """
 
     entries: int = 200_000
     total: int = 2 << 30
     file: int = 512 << 20
     depth: int = 100
+    path: int = 3072
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,14 @@ class Skipped:
     """Something that was left out.
 
     Attributes:
-        path: As in `Entry`.
+        path: As in `Entry`; ``.`` is the whole.
         reason: ``FIFO``, ``socket``, ``device``, ``too large: ...``, ...
+        folder: It is a folder, of which nothing more was looked at.
     """
 
     path: str
     reason: str
+    folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)

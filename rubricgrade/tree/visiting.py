@@ -74,18 +74,21 @@ class _Visit:
             path = prefix + name
             self.entries += 1
             if self.entries > self.budget.entries:
-                yield Skipped(path, f"more than {self.budget.entries} entries; the rest was not looked at")
+                why = f"more than {self.budget.entries} entries; the rest was not looked at"
+                yield Skipped(prefix.rstrip("/") or ".", why, folder=True)
                 return
             try:
                 yield from self.item(handle, name, path, depth)
             except OSError as error:
-                yield Skipped(path, f"unreadable: {error.strerror}")
+                yield Skipped(path, f"unreadable: {error.strerror}", folder=True)
 
     def item(self, parent: int, name: str, path: str, depth: int) -> Iterator[Found]:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         kind = stat.S_IFMT(status.st_mode)
         if status.st_dev != self.device:
-            yield Skipped(path, "on another file system")
+            yield Skipped(path, "on another file system", folder=kind == stat.S_IFDIR)
+        elif len(os.fsencode(path)) > self.budget.path:
+            yield Skipped(path, f"a path of more than {self.budget.path} bytes", folder=kind == stat.S_IFDIR)
         elif kind == stat.S_IFLNK:
             yield Entry(path, "link", mode=0o777, target=os.readlink(name, dir_fd=parent)), -1
         elif kind == stat.S_IFDIR:
@@ -99,13 +102,13 @@ class _Visit:
 
     def subfolder(self, parent: int, name: str, path: str, depth: int) -> Iterator[Found]:
         if depth >= self.budget.depth:
-            yield Skipped(path, f"deeper than {self.budget.depth} folders")
+            yield Skipped(path, f"deeper than {self.budget.depth} folders", folder=True)
             return
         mode = stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode) & 0o777
         handle = open_below(parent, name, _OPEN_FOLDER, ours=self.layer)
         try:
             if os.fstat(handle).st_dev != self.device:
-                yield Skipped(path, "on another file system")
+                yield Skipped(path, "on another file system", folder=True)
                 return
             yield Entry(path, "folder", mode=mode, opaque=self.layer and _is_opaque(handle)), handle
             yield from self.folder(handle, path + "/", depth + 1)

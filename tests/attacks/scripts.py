@@ -66,6 +66,30 @@ IN_PROCESS = {
             for thing in gc.get_objects():
                 if isinstance(thing, dict) and 'expected' in thing: return thing['expected']
     """),
+    "closes the work folder behind itself": solution("""
+        import os
+        def solve(xs):
+            os.chmod('/work', 0)
+            return 0
+    """),
+    "poisons the byte code": dedent("""
+        import importlib.util, marshal, os, struct
+        code = marshal.dumps(compile('import os; os._exit(0)', 'solution.py', 'exec'))
+        os.mkdir('__pycache__')
+        with open(importlib.util.cache_from_source('solution.py'), 'wb') as file:
+            file.write(importlib.util.MAGIC_NUMBER + struct.pack('<I', 1) + bytes(8) + code)
+        os.utime('solution.py', (4e9, 4e9))
+    """),
+    "lies about every class": solution("""
+        class Kind(type):
+            def __eq__(cls, other): return True
+            __hash__ = type.__hash__
+        class Any(metaclass=Kind):
+            __class__ = property(lambda self: int)
+            def __eq__(self, other): return True
+            def __index__(self): return 20
+        def solve(xs): return Any()
+    """),
     "shadows what the grader imports": "\n".join(
         file(name, "print('{\"value\": 20}', flush=True)\nimport os\nos._exit(0)\n")
         for name in ("json.py", "resource.py", "importlib/__init__.py", "sitecustomize.py", "base64.py")
@@ -171,6 +195,15 @@ PYTEST = {
         os._exit(0)
     """),
     "puts a bomb into the reply": solution(FORGE + "forge('[' * 200_000)\nos._exit(0)\n"),
+    "registers a plugin": solution("""
+        import gc
+        class Plugin:
+            def pytest_pyfunc_call(self, pyfuncitem): return True
+            def pytest_runtest_logreport(self, report): report.outcome = 'passed'
+        for thing in gc.get_objects():
+            if type(thing).__name__ == 'PytestPluginManager': thing.register(Plugin(), 'p')
+        def solve(xs): return 0
+    """),
     "kills everything": solution("import os\ndef solve(xs):\n    os.kill(-1, 9)\n    return 20\n"),
 }  # fmt: skip
 
@@ -219,6 +252,29 @@ ARTIFACTS = {
         open('answer.txt', 'wb').write(b'\\xff\\x00' * 1000)
         open('answer.json', 'w').write('[' * 1_000_000)
         open('table.csv', 'w').write('id,amount\\n' + '1,NaN\\n1,Infinity\\n' * 10)
+    """),
+    "folders deeper than any path": dedent("""
+        import os
+        for _ in range(120):
+            os.mkdir('d' * 200)
+            os.chdir('d' * 200)
+        os.symlink('/sealed/answer.txt', 'answer.txt')
+        os.mkfifo('pipe')
+        open('answer.json', 'w').write('{"w": 3.25}')
+    """),
+    "more links than are counted": dedent("""
+        import os
+        for number in range(3000): os.symlink('/sealed/answer.txt', f'a{number}')
+        for name in ('answer.txt', 'table.csv'): os.symlink(f'/sealed/{name}', name)
+    """),
+    "numbers beyond all numbers": dedent("""
+        open('answer.txt', 'w').write('3.25\\u200b')
+        open('answer.json', 'w').write('{"w": 1e400}')
+        open('table.csv', 'w').write('id,amount\\n1,' + '9' * 200_000 + '\\n2,=1-2.5\\n')
+    """),
+    "tables without end": dedent("""
+        open('answer.json', 'w').write('{' + ','.join(f'"k{number % 200_000}": 1' for number in range(400_000)) + '}')
+        open('table.csv', 'w').write(','.join(f'c{number % 200_000}' for number in range(400_000)) + '\\n1\\n')
     """),
     "empty answers": "for name in ('answer.txt', 'answer.json', 'table.csv'): open(name, 'w').close()\n",
     "many answers at once": dedent("""

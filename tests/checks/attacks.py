@@ -152,6 +152,21 @@ class Hostile(Exception):
     __repr__ = __str__
 def solve(xs): raise Hostile
 """,
+    "close the work folder": "import os\ndef solve(xs):\n    os.chmod('/work', 0)\n    os.chmod('/tmp', 0)\n    return 0\n",
+    "remove the work folder": "import shutil\ndef solve(xs):\n    shutil.rmtree('/work', ignore_errors=True)\n    return 0\n",
+    "fill the process table": """
+import os, time
+def solve(xs):
+    for _ in range(100):
+        try: child = os.fork()
+        except OSError: break
+        if not child:
+            os.setsid()
+            os.closerange(0, 64)
+            time.sleep(60)
+            os._exit(0)
+    return 0
+""",
     "close every descriptor": "import os\ndef solve(xs):\n    os.closerange(0, 256)\n    return 0\n",
 }
 

@@ -69,3 +69,12 @@ def test_files_beside_a_broken_solution_earn_nothing(ask: Ask, name: str) -> Non
 def test_files_beside_an_honest_solution_take_nothing_from_calls(ask: Ask) -> None:
     files = {"solution.py": HONEST, **FILES["bring the reward"]}
     assert [outcome.value for outcome in graded(ask, Episode(files))] == [1.0] * 4
+
+
+def test_a_case_that_breaks_its_fork_costs_the_others_nothing(ask: Ask) -> None:
+    breaking = "import os\ndef solve(xs):\n    if xs == [2, 4]: os.chmod('/work', 0)\n"
+    files = {
+        "solution.py": breaking + "    return sum(x * x for x in xs if x % 2 == 0) % 9973 if xs != [2, 4] else 0\n"
+    }
+    (outcome,) = graded(ask, Episode(files), CHECKS[:1])
+    assert (outcome.passed, outcome.total, outcome.fault) == (2, 3, None), outcome.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,39 @@ def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_pa
     assert found["c.pdf"].note
     assert (len(found["d.md"].text), found["d.md"].complete) == (400_000, False)
     assert "link.md" not in found
+
+
+def test_a_file_of_any_name_is_read_once(provider: Provider, tmp_path: Path) -> None:
+    def prepare(workspace: Path) -> None:
+        Path(os.fsdecode(bytes(workspace) + b"/\xff.md")).write_text("second")
+
+    found = documents(provider, tmp_path, Episode({"a.md": "first"}, prepare=prepare), "*", "*.md")
+    assert [(document.path, document.text) for document in found] == [("a.md", "first"), ("?.md", "second")]
+
+
+def test_no_time_is_taken_beyond_that_of_all(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rubricgrade.checks.bench.DOCUMENTS_SECONDS", 0.0)
+    found = documents(provider, tmp_path, Episode({"a.md": "x", "b.md": "y"}), "*")
+    assert [(document.path, document.text) for document in found] == [("a.md", ""), ("b.md", "")]
+    assert all("have taken all the time" in document.note for document in found)
+
+
+def test_more_files_than_are_read_are_named(provider: Provider, tmp_path: Path) -> None:
+    found = documents(provider, tmp_path, Episode({f"{number:03}.md": "x" for number in range(203)}), "*.md")
+    assert [document.note for document in found[:200]] == [""] * 200
+    assert [(document.path, document.note) for document in found[200:]] == [
+        ("200.md", "not read, like all that follow: 203 files match, and 200 are read")
+    ]
+
+
+def test_folders_that_are_not_taken_keep_nothing_from_being_read(provider: Provider, tmp_path: Path) -> None:
+    def prepare(workspace: Path) -> None:
+        (workspace / "/".join("d" * 120)).mkdir(parents=True)
+
+    found = documents(provider, tmp_path, Episode({"a.md": "first"}, prepare=prepare), "**/*.md")
+    assert [document.text for document in found] == ["first"]
 
 
 def test_nothing_matches_or_nothing_is_there(provider: Provider, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ AGENTS: list[tuple[Mapping[str, Any], str]] = [
     ({"pdf": {"path": "report.md"}}, "is no readable PDF"),
     ({"not": {"json": "report.md"}}, "is no JSON"),
     ({"contains": {"path": "link.md", "text": "root"}}, "is a symbolic link to '/etc/passwd'"),
-    ({"contains": {"path": "pipe", "text": "x"}}, "pipe: is no file that can be taken: FIFO"),
+    ({"contains": {"path": "pipe", "text": "x"}}, "pipe: can't be taken: FIFO"),
     ({"contains": {"path": "sparse.bin", "text": "x"}}, "sparse.bin"),
     ({"contains": {"path": "out", "text": "x"}}, "out: is no regular file"),
 ]

@@ -61,6 +61,34 @@ def test_the_evidence_says_what_a_mail_lacks(outcomes: list[Any]) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "to", ["cfo@acme.test; evil@x.test", "cfo@acme.test <evil@x.test>", "cfo@acme.test, <<evil@x.test", "evil@x.test\0"]
+)
+def test_recipients_that_can_be_read_in_two_ways_are_not_read(ask: Ask, to: str) -> None:
+    world = {"outbox/1.eml": f"From: a@acme.test\nTo: {to}\nSubject: Q3 MIS\n\nTotal\n"}
+    checks: list[dict[str, Any]] = [{"mail": {"to": "cfo@acme.test"}}, {"not": {"mail": {"to": "evil@x.test"}}}]
+    for outcome in ask.all(checks, episode=Episode(world=world)):
+        assert (outcome.value, outcome.fault) == (None, "agent"), outcome.message
+        assert "header To" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("to", "read"),
+    [
+        ("J. R. Doe <DOE@acme.test>", "doe@acme.test"),
+        ('"cfo@acme.test" <doe@acme.test>', "doe@acme.test"),
+        ("=?utf-8?q?x=2C_cfo=40acme=2Etest?= <doe@acme.test>", "doe@acme.test"),
+        ("team: doe@acme.test, b@acme.test;", "doe@acme.test, b@acme.test"),
+        ("Doe, John <doe@acme.test>", "doe, doe@acme.test"),
+    ],
+)
+def test_recipients_are_addresses_and_no_names(ask: Ask, to: str, read: str) -> None:
+    world = {"outbox/1.eml": f"From: a@acme.test\nTo: {to}\nSubject: Q3 MIS\n\nTotal\n"}
+    outcome = ask.one({"mail": {"to": "doe@acme.test"}}, episode=Episode(world=world))
+    assert outcome.value == 1.0
+    assert outcome.evidence[0].quote == f"to {read}: 'Q3 MIS' with nothing attached"
+
+
 def test_no_mail_at_all(ask: Ask) -> None:
     outcome = ask.one({"mail": {"to": "cfo@acme.test"}}, episode=Episode(world={"log.txt": ""}))
     assert (outcome.value, outcome.fault) == (0.0, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubricgrade.checks.inside.planning import planned, run_of, twin_of
-from rubricgrade.checks.inside.twins import expected_values, make_wrong
+from rubricgrade.checks.inside.twins import FAMILY, expected_values, make_wrong
 
 LEAVES = (
     st.none()
@@ -132,7 +133,7 @@ def test_a_planned_test_stands_alone_with_its_own_row() -> None:
 def test_a_twin_differs_in_the_expected_value_alone() -> None:
     files = {"test_m.py": MODULE}
     (test,) = planned(["test_m.py::test_rows[2-4]"], files)
-    real, twin = run_of(test, files), twin_of(test, files)
+    real, twin = run_of(test, files), twin_of(test, files, 1)
     assert twin is not None
     assert (twin.file, twin.select) == (real.file, real.select)
     changed = [
@@ -147,4 +148,39 @@ def test_a_twin_differs_in_the_expected_value_alone() -> None:
 def test_twins_are_not_always_the_same() -> None:
     files = {"test_m.py": MODULE}
     (test,) = planned(["test_m.py::test_rows[2-4]"], files)
-    assert len({twin.module for _ in range(50) if (twin := twin_of(test, files))}) > 3
+    assert len({twin.module for seed in range(50) if (twin := twin_of(test, files, seed))}) > 3
+
+
+def family(value: Any, seed: int, form: str = "{!r}") -> list[Any]:
+    """A right value in the midst of all wrong ones, as literals."""
+    found = [value]
+    for number in range(FAMILY):
+        expression = ast.parse(form.format(value), mode="eval").body
+        assert make_wrong(expression, Random(seed), number)
+        found.append(eval(ast.unparse(expression), {"approx": lambda expected: expected}))
+    return found
+
+
+def leaves(value: Any) -> list[Any]:
+    """Numbers and single letters of a value."""
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in (key, *leaves(inner))]
+    return [leaf for inner in value for leaf in leaves(inner)] if isinstance(value, list) else list(str(value))
+
+
+@pytest.mark.parametrize("value", ["amount", "Total: 48.20", ["x", "y", "z"], {"a": ["p", "q"], "b": "k"}])
+def test_all_twins_of_a_text_differ_in_one_letter_of_which_none_has_a_majority(value: Any) -> None:
+    for seed in range(20):
+        columns = [set(column) for column in zip(*map(leaves, family(value, seed)), strict=True)]
+        assert sorted(map(len, columns)) == [1] * (len(columns) - 1) + [1 + FAMILY]
+
+
+@pytest.mark.parametrize(
+    ("value", "form"), [(136, "{!r}"), (27.25, "{!r}"), (48.2, "approx({!r})"), (50_000, "approx({!r})"), (12, "{!r}")]
+)
+def test_the_right_number_has_no_place_of_its_own_among_the_wrong_ones(value: float, form: str) -> None:
+    places = [sorted(family(value, seed, form)).index(value) for seed in range(600)]
+    for place in set(range(FAMILY)) & set(places):
+        assert places.count(place) < 0.4 * len(places)
+    assert 0 < places.count(0) < len(places)
+    assert min(family(value, 1, form)) >= 0

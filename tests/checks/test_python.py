@@ -158,10 +158,26 @@ def test_a_slow_check_is_the_graders_fault(ask: Ask) -> None:
         "return 1 / json.loads(case.read_text('other.json'))['total'] < 1",
         "return CheckResult(measured=float(case.read_text('nan.txt')))",
         "return CheckResult(value=case.read_json('other.json')['ratio'])",
+        "return case.read_json('other.json')['verdict']",
+        "return case.solution.call('a.py:f').value",
+        "return int(case.read_json('huge.json')) == 1",
+        "return case.read_text(case.read_json('other.json')['path']) == ''",
+        "return case.exists(case.read_json('other.json')['path'])",
+        "return case.solution.run(['true'], cwd=case.read_json('other.json')['path']).code == 1",
+        "return case.solution.run(['echo', case.read_json('other.json')['nul']]).code == 1",
+        "return case.solution.run(['echo', case.read_text('long.txt')]).code == 1",
+        "return case.solution.call('a.py:f', case.read_json('huge.json')).raised is None",
+        "return CheckResult(True, message=case.read_json('other.json')['total'])",
     ],
 )
 def test_what_only_the_agents_files_can_cause_is_its_fault(ask: Ask, body: str) -> None:
-    files = {"other.json": '{"total": 0, "ratio": 1.5}', "nan.txt": "nan"}
+    files = {
+        "other.json": '{"total": 0, "ratio": 1.5, "verdict": null, "path": "../x", "nul": "a\\u0000b"}',
+        "nan.txt": "nan",
+        "huge.json": "1e999",
+        "long.txt": "x" * 300_000,
+        "a.py": "def f(): return 'yes'\n",
+    }
     outcome = checked(ask, body, head="import json", files=files)
     assert (outcome.value, outcome.fault, outcome.cause) == (None, "agent", None), outcome.message
     assert outcome.evidence

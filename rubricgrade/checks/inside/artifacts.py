@@ -7,21 +7,20 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 
-from rubricgrade.checks.inside.finding import AuthorFault, BadArtifact
+from rubricgrade.checks.inside.finding import BadArtifact, Unusable
 
 MiB = 1 << 20
 LARGEST_FILE = 64 * MiB
-MOST_FILES = 100_000
-DEEPEST = 64
 
 
 class Folder:
-    """Files below one root, named by paths relative to it.
+    """Files below one root, named by paths relative to it. What made it ready has bounded their number and depth.
 
     Args:
         root: Where they lie.
         left_out: What is no regular file, or too large, and was left out when the folder was made ready: what it is.
-            It counts as unusable, never as absent: an agent could hide a file from a check with it.
+            It counts as unusable, never as absent: an agent could hide a file from a check with it. A path that ends
+            with a slash is a folder of which nothing is known.
     """
 
     def __init__(self, root: str, left_out: Mapping[str, str] | None = None) -> None:
@@ -71,15 +70,31 @@ class Folder:
         """Make sure that nothing is there where no regular file was found. Raises `BadArtifact` for what is."""
         wanted = glob_regex(pattern)
         for path, why in self.left_out.items():
-            if wanted.fullmatch(path):
+            if wanted.fullmatch(path.removesuffix("/")):
                 raise BadArtifact(path, why)
+        self._all_known(pattern)
         if not is_glob(pattern) and self.has(pattern):
             raise BadArtifact(pattern, "is a folder, no file")
 
-    def find(self, pattern: str) -> list[str]:
-        """Paths of regular files that match a glob, sorted: ``*``, ``?``, ``[...]`` in a name, ``**`` over folders."""
+    def find(self, pattern: str, *, all_known: bool = True) -> list[str]:
+        """Paths of regular files that match a glob, sorted: ``*``, ``?``, ``[...]`` in a name, ``**`` over folders.
+
+        Args:
+            pattern: The glob.
+            all_known: Whether a part of them is not enough.
+
+        Raises:
+            BadArtifact: A folder that could hold more of them was left out.
+        """
         wanted = glob_regex(pattern)
+        if all_known:
+            self._all_known(pattern)
         return sorted(path for path in self._walk() if wanted.fullmatch(path))
+
+    def _all_known(self, pattern: str) -> None:
+        for path, why in self.left_out.items():
+            if path.endswith("/") and _may_hold(path, pattern):
+                raise BadArtifact(path, why)
 
     def _facts(self, path: str) -> os.stat_result | None:
         try:
@@ -95,7 +110,10 @@ class Folder:
         return self._why_not(path) or "is missing"
 
     def _why_not(self, path: str) -> str | None:
-        return next((why for out, why in self.left_out.items() if path == out or path.startswith(f"{out}/")), None)
+        # The path itself, or a folder on the way to it; "./" is on every way.
+        ends = [*(at for at, sign in enumerate(path) if sign == "/"), len(path)]
+        ways = ["./", *(path[:at] + slash for at in ends for slash in ("", "/"))]
+        return next((self.left_out[way] for way in ways if way in self.left_out), None)
 
     def _open(self, path: str) -> int:
         """A handle of the last component; raises `OSError`."""
@@ -112,26 +130,19 @@ class Folder:
             os.close(folder)
 
     def _walk(self) -> Iterator[str]:
-        seen = 0
-        for folder, names, files in os.walk(self.root, followlinks=False):
+        for folder, _, files in os.walk(self.root, followlinks=False):
             inside = os.path.relpath(folder, self.root)
-            names.sort()
-            if inside.count("/") >= DEEPEST:
-                names.clear()
             for name in files:
-                seen += 1
-                if seen > MOST_FILES:
-                    raise BadArtifact(".", f"has more than {MOST_FILES:,} files")
                 path = name if inside == "." else f"{inside}/{name}"
                 if stat.S_ISREG(os.lstat(f"{folder}/{name}").st_mode):
                     yield path
 
 
 def parts_of(path: str) -> list[str]:
-    """The components of a relative path that stays in its folder. Raises `AuthorFault` for any other."""
+    """The components of a relative path that stays in its folder. Raises `Unusable` for any other."""
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if path.startswith("/") or not parts or ".." in parts or "\0" in path:
-        raise AuthorFault(f"{path!r} is no relative path inside the folder")
+        raise Unusable(f"{path!r} is no relative path inside the folder")
     return parts
 
 
@@ -151,6 +162,17 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
 def is_glob(path: str) -> bool:
     """Whether a path has any sign of a glob."""
     return any(sign in path for sign in "*?[")
+
+
+def _may_hold(folder: str, pattern: str) -> bool:
+    """Whether something below a folder (its path ends with a slash) could match a glob."""
+    parts, names = parts_of(pattern), [name for name in folder.split("/") if name not in {"", "."}]
+    for part, name in zip(parts, names, strict=False):
+        if part == "**":
+            return True
+        if not re.fullmatch(_name_regex(part), name, re.DOTALL):
+            return False
+    return len(parts) > len(names)
 
 
 def _name_regex(part: str) -> str:

@@ -13,7 +13,7 @@ from rubricgrade.checks.inside.artifacts import Folder
 from rubricgrade.checks.inside.finding import AgentFault, AuthorFault, BadArtifact, CheckResult, Seen
 from rubricgrade.checks.inside.solution import Called, Ran, Solution
 from rubricgrade.checks.inside.steps import Call, Step, read_calls, read_steps
-from rubricgrade.checks.inside.wire import FACTS, SEALED, WORKSPACE, WORLD
+from rubricgrade.checks.inside.wire import FACTS, LEFT_OUT, SEALED, WORKSPACE, WORLD
 
 if TYPE_CHECKING:
     from rubricgrade.checks.inside.mailbox import Mail
@@ -57,7 +57,6 @@ class Case:
         self.solution = solution
         self.sealed = Path(SEALED)
         self._has: dict[str, bool] = {"workspace": request["workspace"], "world": request["world"]}
-        self._left_out: dict[str, str] = request["left_out"]
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
@@ -100,9 +99,13 @@ class Case:
         """Bytes of a regular file; None when there is none."""
         return self._files(world).size(path)
 
-    def glob(self, pattern: str, *, world: bool = False) -> list[str]:
-        """Paths of regular files that match, sorted; ``**`` goes over folders."""
-        return self._files(world).find(pattern)
+    def glob(self, pattern: str, *, world: bool = False, all_known: bool = True) -> list[str]:
+        """Paths of regular files that match, sorted; ``**`` goes over folders.
+
+        Where the agent has left more or deeper folders than are taken, and one of these could match, that is a
+        `BadArtifact`, unless a part is enough (`all_known`).
+        """
+        return self._files(world).find(pattern, all_known=all_known)
 
     def no_file(self, pattern: str, *, world: bool = False) -> None:
         """Make sure that nothing is there where no file was found: a link, a FIFO or a folder is a `BadArtifact`."""
@@ -154,3 +157,7 @@ class Case:
             what = {"workspace": "the files that the agent left", "world": "the state that tools kept (world)"}[name]
             raise AuthorFault(f"this check needs {what}, and the trajectory has none")
         return artifacts.Folder(WORKSPACE, self._left_out) if name == "workspace" else artifacts.Folder(WORLD)
+
+    @cached_property
+    def _left_out(self) -> dict[str, str]:
+        return json.loads(Path(LEFT_OUT).read_bytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,8 +27,7 @@ Extract = Callable[[bytes, str, int], str]
 
 def listed(case: Case, globs: Sequence[str], *, world: bool) -> list[str]:
     """Paths of all files that match any of the globs, in the order of the globs, each once."""
-    paths = dict.fromkeys(path for pattern in globs for path in case.glob(pattern, world=world))
-    return list(paths)[:MOST]
+    return list(dict.fromkeys(path for glob in globs for path in case.glob(glob, world=world, all_known=False)))
 
 
 def document(case: Case, path: str, *, world: bool, pictures: bool = False) -> dict[str, Any]:
@@ -138,12 +138,22 @@ def _ring(*_: object) -> None:
 
 
 def documents(case: Case, request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Messages to the host: which file is next, then its document; so it knows which one has killed the reader."""
-    skip = {(path, world) for path, world in request["skip"]}
-    for world, globs in ((False, request["globs"]), (True, request["world_globs"])):
-        if not globs:
-            continue
-        for path in listed(case, globs, world=world):
-            if (path, world) not in skip:
-                yield {"op": "reading", "path": path, "world": world}
-                yield {"op": "read", **document(case, path, world=world, pictures=request["pictures"])}
+    """Messages to the host: which file is next, then its document; so it knows which one has killed the reader.
+
+    The time for all is shared: an agent decides how many files there are, and how long each takes to be read.
+    """
+    end = time.monotonic() + request["seconds"]
+    places = ((False, request["globs"]), (True, request["world_globs"]))
+    files = [(path, world) for world, globs in places if globs for path in listed(case, globs, world=world)]
+    for path, world in files[request["skip"] : MOST]:
+        yield {"op": "reading", "path": path, "world": world}
+        if time.monotonic() < end:
+            read = document(case, path, world=world, pictures=request["pictures"])
+        else:
+            read = _document(path, "", note="not read: the files before it have taken all the time", world=world)
+        yield {"op": "read", **read}
+    if len(files) > max(MOST, request["skip"]):
+        path, world = files[MOST]
+        yield {"op": "reading", "path": path, "world": world}
+        note = f"not read, like all that follow: {len(files):,} files match, and {MOST} are read"
+        yield {"op": "read", **_document(path, "", note=note, world=world)}

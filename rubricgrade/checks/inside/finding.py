@@ -63,3 +63,10 @@ class BadArtifact(AgentFault):
 
 class AuthorFault(Exception):
     """The check itself, or what it needs, is at fault; never the agent."""
+
+
+class Unusable(ValueError):
+    """A value that is none for its place: the author's own, or one of the agent's that the author's code has passed on.
+
+    Which of them can't be told here. The host finds out: what comes of the author's alone comes without the agent too.
+    """

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from email import message_from_bytes, policy
+from email.errors import ObsoleteHeaderDefect, UndecodableBytesDefect
+from email.headerregistry import AddressHeader, BaseHeader
 from email.message import EmailMessage
-from email.utils import getaddresses
 from typing import cast
 
 from rubricgrade.checks.inside import readers
 from rubricgrade.checks.inside.finding import BadArtifact
+
+HARMLESS = (ObsoleteHeaderDefect, UndecodableBytesDefect)
+"""Defects of a header that leave no doubt about its addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,12 @@ def read_mail(data: bytes, path: str) -> Mail:
     """A mail from the bytes of an `.eml` file. Raises `BadArtifact` when it is none."""
     try:
         message = message_from_bytes(data, policy=policy.default)
-        senders = _addresses(message, "from")
+        senders = _addresses(message, "from", path)
         return Mail(
             sender=senders[0] if senders else "",
-            to=_addresses(message, "to"),
-            cc=_addresses(message, "cc"),
-            bcc=_addresses(message, "bcc"),
+            to=_addresses(message, "to", path),
+            cc=_addresses(message, "cc", path),
+            bcc=_addresses(message, "bcc", path),
             subject=str(message.get("subject", "")),
             body=_body(message, path),
             attachments=tuple(_attachment(part, index) for index, part in enumerate(message.iter_attachments(), 1)),
@@ -63,9 +67,18 @@ def read_mail(data: bytes, path: str) -> Mail:
         raise BadArtifact(path, f"is no readable mail: {type(error).__name__}: {error}") from None
 
 
-def _addresses(message: EmailMessage, header: str) -> tuple[str, ...]:
-    values = [str(value) for value in message.get_all(header, [])]
-    return tuple(address.strip().lower() for _, address in getaddresses(values) if address.strip())
+def _addresses(message: EmailMessage, name: str, path: str) -> tuple[str, ...]:
+    """The addresses of a header. What stands in it and is none could be one to whoever sends it: that is unreadable."""
+    found: list[str] = []
+    for value in message.get_all(name, []):
+        defects, addresses = cast("BaseHeader", value).defects, cast("AddressHeader", value).addresses
+        strange = [defect for defect in defects if not isinstance(defect, HARMLESS)]
+        bare = [address for address in addresses if address.username and not address.domain]
+        # A name without a domain is a defect too, but a plain one.
+        if len(strange) > len(bare):
+            raise BadArtifact(path, f"has a header {name.title()} that can't be read in one way only: {strange[0]}")
+        found += [address.addr_spec.lower() for address in addresses]
+    return tuple(found)
 
 
 def _body(message: EmailMessage, path: str) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.parameters import Table, ids, tables
 from rubricgrade.checks.inside.tested import TestRun
-from rubricgrade.checks.inside.twins import RANDOM, Function, expected_values, make_wrong
+from rubricgrade.checks.inside.twins import Function, expected_values, make_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,19 @@ def run_of(test: Planned, files: Mapping[str, bytes]) -> TestRun:
     return TestRun(ast.unparse(module), test.file, test.select)
 
 
-def twin_of(test: Planned, files: Mapping[str, bytes]) -> TestRun | None:
-    """A twin of a test with a wrong expected value chosen at random, or None when it can't be had."""
+def twin_of(test: Planned, files: Mapping[str, bytes], seed: int, number: int = 0) -> TestRun | None:
+    """A twin of a test with a wrong expected value, or None when it can't be had.
+
+    Args:
+        test: The test.
+        files: The suite's.
+        seed: A secret number, the same for all twins of a test and for no two tests: it decides which literal is wrong.
+        number: Which of the twins, from 0.
+    """
+    chance = Random(seed)  # noqa: S311 - seeded by what nobody can guess
     module, values = _module_of(test, files)
-    for value in values:
-        if make_wrong(value):
+    for value in chance.sample(values, len(values)):
+        if make_wrong(value, chance, number):
             return TestRun(ast.unparse(module), test.file, test.select)
     return None
 
@@ -105,7 +114,7 @@ def _may_have_more(function: Function, found: Sequence[Table]) -> bool:
 
 
 def _module_of(test: Planned, files: Mapping[str, bytes]) -> tuple[ast.Module, list[ast.expr]]:
-    """A fresh module with this test alone, and its expected values in random order."""
+    """A fresh module with this test alone, and its expected values."""
     module = _parse(files, test.file)
     constants = _constants(module)
     function, _ = _find(module, test.path, test.name)
@@ -118,8 +127,7 @@ def _module_of(test: Planned, files: Mapping[str, bytes]) -> tuple[ast.Module, l
     _leave_out_tests(module, function)
     _leave_out_constants(module, {table.constant for table in found} - {""})
     known = {name for table in found if table.constant in _constants(module) for name in table.columns}
-    values = expected_values(function, cells, known | _seen_by_fixtures(module))
-    return module, RANDOM.sample(values, len(values))
+    return module, expected_values(function, cells, known | _seen_by_fixtures(module))
 
 
 def _parse(files: Mapping[str, bytes], file: str) -> ast.Module:

@@ -12,10 +12,7 @@ from typing import Any, cast
 from rubricgrade.checks.inside.artifacts import parts_of
 from rubricgrade.checks.inside.case import AuthorFault, Case, CheckResult
 from rubricgrade.checks.inside.compare import show
-
-
-class OutOfRange(ValueError):
-    """The author's function gave a number that is none to grade by; on whose account is not known here."""
+from rubricgrade.checks.inside.finding import Unusable
 
 
 def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
@@ -23,17 +20,17 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     function = spec["function"]
     result = as_result(load(case.sealed, function)(case), function)
     if result.value is not None and not case.any_number and not 0 <= result.value <= 1:
-        raise OutOfRange(f"{function} gave {result.value:g}, which is not from 0 to 1; only 'bands' can use that")
+        raise Unusable(f"{function} gave {result.value:g}, which is not from 0 to 1; only 'bands' can use that")
     return result
 
 
 def items(case: Case, function: str) -> list[str]:
-    """Call a function of a ``for_each``: a list of texts."""
+    """Call a function of a ``for_each``: a list of texts. Raises `Unusable` for anything else."""
     found = load(case.sealed, function)(case)
     listed: Sequence[object] = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [None]
     texts = [item for item in listed if isinstance(item, str) and item.strip()]
     if len(texts) != len(listed):
-        raise AuthorFault(f"{function} returned {show(found, 80)}; a list of texts is wanted")
+        raise Unusable(f"{function} returned {show(found, 80)}; a list of texts is wanted")
     return texts
 
 
@@ -61,8 +58,8 @@ def as_result(value: object, function: str) -> CheckResult:
     """What a function returned, as a result.
 
     Raises:
-        AuthorFault: It is no verdict: None, a text, anything else.
-        OutOfRange: It is a number that is not finite.
+        Unusable: It is no verdict: None, a text, a number that is not finite, anything else. It may well be what the
+            agent's code has answered.
     """
     if isinstance(value, bool):
         return CheckResult(value, message=f"{function} says {show(value)}")
@@ -70,9 +67,9 @@ def as_result(value: object, function: str) -> CheckResult:
         number = finite(value, function)
         return CheckResult(number, measured=number, message=f"{function} gave {number:g}")
     if not isinstance(value, CheckResult):
-        raise AuthorFault(f"{function} returned {show(value, 80)}; a bool, a number or a CheckResult is wanted")
+        raise Unusable(f"{function} returned {show(value, 80)}; a bool, a number or a CheckResult is wanted")
     if value.value is None and value.measured is None and not value.fields:
-        raise AuthorFault(f"{function} returned a CheckResult with neither value nor measured number nor fields")
+        raise Unusable(f"{function} returned a CheckResult with neither value nor measured number nor fields")
     for number in (value.value, value.measured):
         if number is not None:
             finite(number, function)
@@ -82,18 +79,13 @@ def as_result(value: object, function: str) -> CheckResult:
 
 
 def finite(number: object, function: str) -> float:
-    """A number as a float.
-
-    Raises:
-        AuthorFault: It is none.
-        OutOfRange: It is not finite, or larger than a float can be.
-    """
+    """A number as a float. Raises `Unusable` when it is none, not finite, or larger than a float can be."""
     if not isinstance(number, bool | int | float):
-        raise AuthorFault(f"{function} gave {show(number, 80)} where a number belongs")
+        raise Unusable(f"{function} gave {show(number, 80)} where a number belongs")
     try:
         value = float(number)
     except OverflowError:
-        raise OutOfRange(f"{function} gave a number that is too large") from None
+        raise Unusable(f"{function} gave a number that is too large") from None
     if not math.isfinite(value):
-        raise OutOfRange(f"{function} gave {number}")
+        raise Unusable(f"{function} gave {number}")
     return value

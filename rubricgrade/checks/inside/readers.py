@@ -59,9 +59,7 @@ def json_value(data: bytes, path: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
-            names = [key for key, _ in pairs]
-            twice = next(key for key in names if names.count(key) > 1)
-            raise BadArtifact(path, f"has the key {twice[:80]!r} twice in one object")
+            raise BadArtifact(path, f"has the key {_twice([key for key, _ in pairs])[:80]!r} twice in one object")
         return value
 
     try:
@@ -97,9 +95,8 @@ def records(rows: Sequence[Sequence[Any]], path: str) -> list[dict[str, Any]]:
     header = [str("" if name is None else name).strip() for name in rows[0]]
     while header and not header[-1]:
         header.pop()
-    for name in header:
-        if header.count(name) > 1:
-            raise BadArtifact(path, f"has the column {name[:80]!r} twice")
+    if len(set(header)) < len(header):
+        raise BadArtifact(path, f"has the column {_twice(header)[:80]!r} twice")
     found: list[dict[str, Any]] = []
     for index, row in enumerate(rows[1:], 2):
         if any(cell not in {"", None} for cell in row[len(header) :]):
@@ -193,6 +190,13 @@ def _unpacked_size(data: bytes, path: str) -> None:
         raise BadArtifact(path, f"is no workbook: {error}") from None
     if size > LARGEST_UNPACKED:
         raise BadArtifact(path, f"unpacks to {size:,} bytes, more than the {LARGEST_UNPACKED:,} that are read")
+
+
+def _twice(names: Sequence[str]) -> str:
+    """The first of several names, of which one stands twice, that has been there before."""
+    seen: set[str] = set()
+    # One pass: the agent decides how many there are.
+    return next(name for name in names if name in seen or seen.add(name))
 
 
 def _plain(cell: Any) -> Any:

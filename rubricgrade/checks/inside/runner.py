@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from rubricgrade.checks.inside import python
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
 from rubricgrade.checks.inside.compare import cut
-from rubricgrade.checks.inside.finding import QUOTE
+from rubricgrade.checks.inside.finding import QUOTE, Unusable
 from rubricgrade.checks.inside.solution import Solution
 from rubricgrade.checks.inside.wire import SEALED, WORKSPACE, WORLD, Wire
 
@@ -115,6 +115,8 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         return _fault("agent", error, f"{path}: {error.strerror}", (Seen(f"{path}: {error.strerror}", path),))
     if isinstance(error, AuthorFault):
         return _fault("grader", error, str(error))
+    if isinstance(error, Unusable):
+        return _fault("unclear", error, str(error))
     import traceback  # noqa: PLC0415 - slow to load, and needed for a fault only
 
     told = cut(traceback.format_exception_only(error)[-1].strip(), QUOTE)

@@ -8,9 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rubricgrade.checks.inside.finding import AgentFault, AuthorFault
+from rubricgrade.checks.inside.finding import AgentFault, AuthorFault, Unusable
 from rubricgrade.checks.inside.tested import Tested, TestRun, tested
 from rubricgrade.checks.inside.wire import Wire, no_constant
+
+LONGEST_WORD = (128 << 10) - 1
+"""Bytes of one argument that Linux takes."""
+LONGEST_COMMAND = 240 << 10
+"""Bytes of all of them: less than a sandbox takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Ran:
         timed_out: It was killed at its time limit.
         fault: Why it did not come to its own end (``timed out after 5 s``, ``ran out of memory``, ``not found: x``);
             empty when it did.
+        cut: Which of ``stdout`` and ``stderr`` are not whole: more was printed than is kept, and the middle is missing.
     """
 
     code: int
@@ -31,6 +37,7 @@ class Ran:
     stderr: str
     timed_out: bool = False
     fault: str = ""
+    cut: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,7 @@ class Solution:
             timeout: Seconds; at most what is left of the check's own timeout, which is the default.
             fresh: Take a new copy of the template for it, so that nothing of earlier runs is there.
         """
+        _commandable([*argv, *(env or {}), *(env or {}).values()])
         answer = self._ask(
             {
                 "op": "run",
@@ -114,7 +122,14 @@ class Solution:
                 "fresh": fresh,
             }
         )
-        return Ran(answer["code"], answer["stdout"], answer["stderr"], answer["timed_out"], answer["fault"])
+        return Ran(
+            answer["code"],
+            answer["stdout"],
+            answer["stderr"],
+            timed_out=answer["timed_out"],
+            fault=answer["fault"],
+            cut=tuple(answer["cut"]),
+        )
 
     def call(self, function: str, /, *args: Any, **kwargs: Any) -> Called:
         """Call a function of the solution, such as ``calc.py:evaluate``, with JSON values, in a fresh process."""
@@ -190,9 +205,11 @@ class Solution:
         try:
             answer = self._wire.ask(message)
         except (TypeError, ValueError) as error:
-            raise AuthorFault(f"the solution can only be given JSON values: {error}") from None
+            raise Unusable(f"the solution can only be given JSON values: {error}") from None
         if "grader" in answer:
             raise AuthorFault(answer["grader"])
+        if "unclear" in answer:
+            raise Unusable(answer["unclear"])
         if "agent" in answer:
             raise AgentFault(answer["agent"])
         return answer
@@ -218,6 +235,15 @@ def _called(answer: Mapping[str, Any]) -> Called:
             return Called(None, raised, message, tuple(kind for kind in kinds if isinstance(kind, str)), output)
         case _:
             return Called(raised="NoReply", message="its reply has the wrong shape", output=output)
+
+
+def _commandable(words: Sequence[str]) -> None:
+    """Make sure that words can be given to a program at all. Raises `Unusable`."""
+    sizes = [len(word.encode("utf-8", "surrogatepass")) for word in words]
+    if any("\0" in word for word in words):
+        raise Unusable("a program can't be given a NUL character")
+    if max(sizes, default=0) > LONGEST_WORD or sum(sizes) > LONGEST_COMMAND:
+        raise Unusable(f"a program can't be given {sum(sizes):,} bytes of arguments and environment")
 
 
 def _packed(data: str | bytes) -> str:

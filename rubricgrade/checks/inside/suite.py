@@ -18,13 +18,14 @@ from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckR
 from rubricgrade.checks.inside.compare import cut
 from rubricgrade.checks.inside.planning import Planned, planned, run_of, twin_of
 from rubricgrade.checks.inside.tested import Tested, TestRun
+from rubricgrade.checks.inside.twins import FAMILY, RANDOM
 
 MOST_SHOWN = 20
 LEAST_SHARE = 10.0
 """Seconds that each test may take, however many there are: starting one on a busy host takes some of it."""
 PATIENCE = 60.0
 """Seconds of each run without the agent's work, which must not fail for want of time."""
-LEAST_PAIRS = 5
+LEAST_PAIRS = FAMILY
 """Twins in all, where there are any: with fewer, a guess which of two runs is the wrong one is right too often."""
 TOGETHER = {"file": "those of a file share a process", "suite": "all share a process"}
 PROBE = TestRun("def test_nothing():\n    pass\n", "test_nothing.py", "test_nothing")
@@ -88,6 +89,7 @@ class _Suite:
     def __init__(self, case: Case, spec: Mapping[str, Any], files: Mapping[str, bytes], tests: list[Planned]) -> None:
         modules = {test.file for test in tests}
         self.tests = list(dict.fromkeys(tests))
+        self._seeds = {test: RANDOM.getrandbits(128) for test in self.tests}
         self.results: dict[Planned, Tested] = {}
         self._groups = _groups(self.tests, spec.get("isolate", "test"))
         self._files = files
@@ -114,12 +116,13 @@ class _Suite:
         return passed, {test for twin in twins for test in twin.wrong} - doubtful
 
     def _twins(self) -> list[_Twin]:
-        firsts = [twin for group in self._groups if (twin := self._twin(group)).wrong]
+        firsts = [twin for group in self._groups if (twin := self._twin(group, 0)).wrong]
         each = math.ceil(LEAST_PAIRS / len(firsts)) if firsts else 0
-        return [*firsts, *(self._twin(twin.tests) for twin in firsts for _ in range(each - 1))]
+        return [*firsts, *(self._twin(twin.tests, number) for twin in firsts for number in range(1, each))]
 
-    def _twin(self, tests: Sequence[Planned]) -> _Twin:
-        wrong = {test: twin for test in tests if (twin := twin_of(test, self._files)) is not None}
+    def _twin(self, tests: Sequence[Planned], number: int) -> _Twin:
+        twins = {test: twin_of(test, self._files, self._seeds[test], number) for test in tests}
+        wrong = {test: twin for test, twin in twins.items() if twin is not None}
         runs = tuple(wrong.get(test) or run_of(test, self._files) for test in tests)
         return _Twin(tuple(tests), runs, frozenset(wrong))
 

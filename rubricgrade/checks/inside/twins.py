@@ -3,15 +3,22 @@
 Code that shares a process with its tests can make any of them pass: by objects that equal everything, by patching
 pytest, by forged reports, by reading the expected value off the caller's frame. It can't know which of two tests that
 differ in a literal is the wrong one, unless it knows the answer. So whoever passes a test and its twin has tampered.
+
+All twins of a test differ in the same literal, and among their values the right one has no place of its own: neither
+the middle, nor an end, nor the majority. So even code that has seen them all can only guess.
 """
 
 from __future__ import annotations
 
 import ast
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
 
 RANDOM = secrets.SystemRandom()
+FAMILY = 5
+"""Wrong values that are made for one literal."""
 TRIES = 20
 LARGEST_TOLERANCE = 0.25
 EMPTY: Mapping[type[ast.expr], str] = {ast.List: "[0]", ast.Tuple: "(0,)", ast.Dict: "{0: 0}"}
@@ -50,15 +57,21 @@ def expected_values(function: Function, cells: Mapping[str, ast.expr], shared: I
     return [value for value in values if value is not None]
 
 
-def make_wrong(value: ast.expr) -> bool:
-    """Change one literal inside an expected value, in place; False if there is none that can be changed for sure."""
+def make_wrong(value: ast.expr, chance: Random = RANDOM, number: int = 0) -> bool:
+    """Change one literal inside an expected value, in place; False if there is none that can be changed for sure.
+
+    Args:
+        value: The expected value.
+        chance: What decides. One of the same seed chooses the same literal, and the same family of wrong ones.
+        number: Which of the family, from 0 to `FAMILY` - 1.
+    """
     for _ in range(TRIES):
         leaves = list(_leaves(value))
         if not leaves:
             return False
-        leaf, far = RANDOM.choice(leaves)
+        leaf, far = chance.choice(leaves)
         before = ast.unparse(value)
-        _change(leaf, far)
+        _change(leaf, far, chance, number)
         if not _same(before, ast.unparse(value)):
             return True
     return False
@@ -138,49 +151,80 @@ def _leaves(value: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
             pass
 
 
-def _change(leaf: ast.expr, far: bool) -> None:
+def _change(leaf: ast.expr, far: bool, chance: Random, number: int) -> None:
     match leaf:
         case ast.Constant(value=value):
-            leaf.value = _other(value, far)
+            family = _family(value, far, chance)
+            leaf.value = family[number % len(family)]
         case ast.List() | ast.Tuple():
-            leaf.elts.append(ast.Constant(0))
+            leaf.elts.append(ast.Constant(number))
         case ast.Dict():
-            leaf.keys.append(ast.Constant(0))
-            leaf.values.append(ast.Constant(0))
+            leaf.keys.append(ast.Constant(number))
+            leaf.values.append(ast.Constant(number))
         case _:
             raise AssertionError(ast.dump(leaf))
 
 
-def _other(value: object, far: bool) -> bool | int | float | str | bytes:
-    """Another value of the same kind, which is not easily told from a right one."""
+def _family(value: object, far: bool, chance: Random) -> Sequence[bool | int | float | str | bytes]:
+    """Other values of the same kind, which are not easily told from a right one."""
     match value:
         case bool():
-            return not value
+            return [not value]
         case int() if not far:
-            # As many digits as before, and no sign that was not there.
-            reach = max(9, value // 2)
-            return RANDOM.choice([max(0, value - reach), value]) + RANDOM.randint(1, reach)
-        case int() | float():
+            return _near(value, chance)
+        case float() if not far and "e" not in repr(value):
+            digits = len(repr(value).partition(".")[2])
+            return [round(near / 10**digits, digits) for near in _near(round(value * 10**digits), chance)]
+        case int():
+            return [round(other) for other in _ladder(value, chance)]
+        case float():
             digits = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 17
-            moved = value + (1 + abs(value)) * RANDOM.uniform(0.6, 1.4)
-            return round(moved, digits) if isinstance(value, float) else round(moved) + 1
+            return [round(other, digits) for other in _ladder(value, chance)]
         case str():
-            return _other_text(value)
+            return _other_texts(value, chance)
         case bytes():
-            return _other_text(value.decode("latin-1")).encode("latin-1")
+            return [text.encode("latin-1") for text in _other_texts(value.decode("latin-1"), chance)]
         case _:
-            return 0
+            return range(FAMILY)
 
 
-def _other_text(text: str) -> str:
-    """A text with one letter or digit replaced by another one."""
+def _near(value: int, chance: Random) -> list[int]:
+    """Whole numbers around one, anywhere among which it lies; with no sign that was not there."""
+    reach = max(2 * FAMILY, value // 2)
+    lowest = max(0, value - chance.randint(0, reach))
+    found: list[int] = []
+    while len(found) < FAMILY:
+        other = lowest + chance.randint(0, reach)
+        if other != value and other not in found:
+            found.append(other)
+    return found
+
+
+def _ladder(value: float, chance: Random) -> list[float]:
+    """Numbers so far apart that no tolerance reaches from one to the next; the value is any of the rungs."""
+    ratio = chance.uniform(2.0, 3.0)
+    below: list[float] = []
+    rung = (value - 1) / ratio
+    while rung >= 0 and len(below) < FAMILY:
+        below.append(rung)
+        rung = (rung - 1) / ratio
+    above = [value * ratio + 1]
+    while len(above) < FAMILY:
+        above.append(above[-1] * ratio + 1)
+    down = chance.randint(0, len(below))
+    rungs = [*below[:down], *above[: FAMILY - down]]
+    return chance.sample(rungs, FAMILY)
+
+
+def _other_texts(text: str, chance: Random) -> list[str]:
+    """A text with one letter or digit replaced by others."""
     places = [index for index, sign in enumerate(text) if sign.isascii() and sign.isalnum()]
     if not places:
-        return text + "x"
-    at = RANDOM.choice(places)
-    pool = "0123456789" if text[at].isdigit() else "abcdefghijklmnopqrstuvwxyz"
-    sign = RANDOM.choice(pool.replace(text[at].lower(), ""))
-    return text[:at] + (sign.upper() if text[at].isupper() else sign) + text[at + 1 :]
+        return [text + sign for sign in chance.sample(string.ascii_lowercase, FAMILY)]
+    at = chance.choice(places)
+    pool = string.digits if text[at].isdigit() else string.ascii_lowercase
+    signs = chance.sample(pool.replace(text[at].lower(), ""), FAMILY)
+    return [text[:at] + (sign.upper() if text[at].isupper() else sign) + text[at + 1 :] for sign in signs]
 
 
 def _same(before: str, after: str) -> bool:

@@ -15,6 +15,7 @@ SEALED = "/sealed"
 WORKSPACE = "/workspace"
 WORLD = "/world"
 FACTS = "/facts/case.json"
+LEFT_OUT = "/facts/left_out.json"
 
 
 class Wire:

@@ -164,20 +164,18 @@ async def fetch(link: Link, place: str, archive: Path, scratch: Path, budget: tr
         with Builder(scratch, layer=True) as builder:
             for item in items:
                 if item.skipped:
-                    skipped.append(tree.Skipped(item.path or "", item.skipped))
+                    skipped.append(tree.Skipped(item.path or ".", item.skipped, folder=item.kind == "folder"))
                 elif item.path is not None:
                     entry = tree.Entry(item.path, item.kind, item.size, item.mode & 0o777, item.target, item.opaque)
                     builder.add(entry, _content(item, items))
-        return tree.pack(scratch, archive, budget, layer=True)
+        return tree.pack(scratch, archive, budget, layer=True, left_out=skipped)
 
     try:
-        listing = await asyncio.to_thread(write)
+        return await asyncio.to_thread(write)
     except ValueError as error:
         raise SandboxLost(f"what the sandbox tells is no folder: {error}") from error
     finally:
         await batches.aclose()
-    both = [*listing.skipped, *skipped]
-    return tree.Listing(listing.entries, tuple(sorted(both, key=lambda each: each.path)))
 
 
 def _content(head: Item, items: Iterator[Item]) -> Iterator[bytes]:

@@ -154,6 +154,8 @@ def _open(parent: int, name: str, flags: int) -> int:
 def changes(place: str, before: dict[str, Mark], budget: dict[str, int], piece: int) -> Iterator[Item]:
     """What differs from `before`, as entries; what is gone as ``deleted``; what is not taken with ``skipped``.
 
+    A folder of which nothing more is told is one of the latter, and its kind says so.
+
     Args:
         place: Absolute path of a folder.
         before: Its `marks` at another time.
@@ -169,7 +171,8 @@ def changes(place: str, before: dict[str, Mark], budget: dict[str, int], piece: 
     left = budget["total"]
     for count, path in enumerate(sorted(differing, key=_order)):
         if count >= budget["entries"]:
-            yield {"path": path, "skipped": f"more than {budget['entries']} entries; the rest was not looked at"}
+            why = f"more than {budget['entries']} entries; the rest was not looked at"
+            yield {"path": ".", "kind": "folder", "skipped": why}
             return
         if path not in now:
             yield {"path": path, "kind": "deleted", "mode": 0, "size": 0}
@@ -179,7 +182,7 @@ def changes(place: str, before: dict[str, Mark], budget: dict[str, int], piece: 
                 left -= item.get("size", 0)
                 yield item
         except OSError as error:
-            yield {"path": path, "skipped": f"unreadable: {error.strerror}"}
+            yield {"path": path, "kind": "folder", "skipped": f"unreadable: {error.strerror}"}
 
 
 def _order(path: str) -> list[bytes]:
