@@ -141,6 +141,81 @@ class TestLocate:
         assert locate(text.replace("not ", ""), source(text)).verified == "not_found"
         assert locate(text.replace("documents", "document"), source(text)).verified == "near"
 
+    @pytest.mark.parametrize(
+        ("quote", "text"),
+        [
+            ("the result is 102 items", "the result is 10² items"),
+            ("the result is 10", "the result is 10² items"),
+            ("11\u20442 cups of sugar", "1½ cups of sugar"),
+            ("5 percent of sales", "it fell by -5 percent of sales"),
+            ("5 percent of sales", "it fell by \u22125 percent of sales"),
+            ("5 percent of sales", "it rose by 0.5 percent of sales"),
+            ("-5 percent of sales", "model x-5 percent of sales"),
+            ("the value x =", "the value x ≠ 5"),
+            ("the final resume", "the final resume\u0301"),
+            ("approved by the CFO", "unapproved by the CFO"),
+            ("approved by the CFO", "non-approved by the CFO"),
+            ("approved by the CFO", "not_approved by the CFO"),
+            ("the code has an error", "the code has an error-free run"),
+            ("he can", "he can't do it"),
+            ("he can", "he can’t do it"),
+            ("t fail today", "it didn't fail today"),
+            ("paid in full", "pаid in full"),
+            ("not approved", "not\u200b approved"),
+            ("The total is 48.2L. hotel Pune, taxi Goa.", "The total is 48.2L. Two lack it: hotel Pune, taxi Goa."),
+            ("The total is … hotel Pune", "The total is 48.2L. Two lack it: hotel Pune, taxi Goa."),
+        ],
+    )
+    def test_half_a_word_another_number_or_a_stitched_text_is_no_quote(self, quote: str, text: str) -> None:
+        assert locate(quote, source(text)).verified == "not_found"
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("-500 dollars", "500 dollars"),
+            ("5 < 6 units", "5 > 6 units"),
+            ("a == b", "a != b"),
+            ("$500", "€500"),
+            ("5% off", "5 off"),
+            ("1,500 units", "1.500 units"),
+            ("confirmed orders", "confused orders"),
+            ("not a thing", "note a thing"),
+            ("approved", "approved-ish"),
+        ],
+    )
+    def test_near_is_never_the_opposite(self, one: str, other: str) -> None:
+        filling = (
+            "as was said at length on the phone by a friendly person from the sales team in the spring of last year"
+        )
+        for quoted, stands in ((one, other), (other, one)):
+            assert locate(f"{filling} {quoted}", source(f"{filling} {stands}")).verified == "not_found"
+            assert locate(f"{quoted} {filling}", source(f"{stands} {filling}")).verified == "not_found"
+
+    def test_half_a_word_at_a_cut_is_no_quote(self) -> None:
+        text = "all of the expenses were unapproved by the boss, and cost 1,500 dollars"
+        middle, comma = text.index("approved"), text.index(",500")
+        assert locate("approved by the boss", source(text, hidden=((0, middle),))).verified == "not_found"
+        assert locate("APPROVED  by the boss", source(text, hidden=((0, middle),))).verified == "not_found"
+        assert locate("and cost 1", source(text, hidden=((comma, len(text)),))).verified == "not_found"
+        assert locate("by the boss", source(text, hidden=((0, middle),))).verified == "verified"
+        long = f"unapproved {'word ' * 20}ends"
+        assert locate(f"approved {'word ' * 20}ends!", source(long, hidden=((0, 2),))).verified == "not_found"
+
+    def test_a_quote_that_stands_only_in_a_cut_part_or_over_a_cut_is_none(self) -> None:
+        text = "it began well. then came a long middle. and it ended well."
+        start, end = text.index("then"), text.index("and")
+        cut = source(text, hidden=((start, end),))
+        for quote in ("came a long middle", "it began well. and it ended well.", "well.\0and", "well. \u115fand"):
+            assert locate(quote, cut).verified == "not_found"
+
+    @pytest.mark.timeout(20)  # searching every place for what is most alike takes minutes
+    def test_a_hostile_record_and_hostile_quotes_take_no_time(self) -> None:
+        for text in ("a " * 200_000, "ab" * 200_000, "word-" * 80_000, "(1 " * 130_000):
+            sources = source(*(text[at : at + 2000] for at in range(0, len(text), 2000)))
+            for quote in ("a " * 490 + "b", "ab" * 490 + " c", "a b " * 240, "word " * 190, "(1 " * 300 + "2"):
+                for _ in range(5):
+                    locate(quote, sources)
+
     def test_the_span_is_of_the_original_text(self) -> None:
         text = "pre\u00adamble  Ａｌｌ\n\n “ﬁne”  end"
         found = locate('all "fine"', source(text))
@@ -195,7 +270,9 @@ class TestLocate:
 
 
 class TestProves:
-    @pytest.mark.parametrize("quote", ["done", "yes", "48.2", "passed", "ok ok", "!!! ??? ...", ":", "a b c"])
+    @pytest.mark.parametrize(
+        "quote", ["done", "yes", "48.2", "passed", "ok ok", "!!! ??? ...", ":", "a b c", "𝐝𝐨𝐧𝐞", "ｄｏｎｅ"]
+    )
     def test_too_little_to_carry_a_verdict(self, quote: str) -> None:
         assert not proves(locate(quote, source(f"it is {quote} , really")))
 

@@ -1,15 +1,18 @@
-"""Files of what people decided: one JSON object a line."""
+"""Files of what people decided: one JSON object a line, or one row of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rubricgrade.agreement.label_tables import csv_rows, parquet_rows
 from rubricgrade.errors import Fault, InputError
 
 SCHEMA = "rubricgrade.label/1"
+TABLES = {".csv": csv_rows, ".parquet": parquet_rows}
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -38,35 +41,54 @@ class Label(BaseModel):
 
 
 def read_labels(path: Path) -> tuple[Label, ...]:
-    """All labels of a file.
+    """All labels of a file: JSON lines, or by its ending a table: ``.csv``, or ``.parquet`` (extra ``parquet``).
 
     Raises:
         InputError: The file can't be read, a line is no label, or a person decided one thing twice; every such line is
             named.
+        MissingExtraError: What reads Parquet is not installed.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(Fault(f"can't read labels: {error.strerror or error}", str(path))) from error
     labels: dict[tuple[str, str, str], Label] = {}
     faults: list[Fault] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            label = Label.model_validate_json(line).model_copy(update={"line": number})
-        except ValidationError as error:
-            faults += (
-                Fault(f"no label: {'.'.join(map(str, each['loc'])) or 'line'}: {each['msg']}", str(path), number)
-                for each in error.errors(include_url=False)
-            )
-            continue
-        key = (label.trajectory, label.criterion, label.by)
-        if (first := labels.setdefault(key, label)) is not label:
-            message = f"{label.by} has decided {label.criterion} of {label.trajectory} in line {first.line} already"
-            faults.append(Fault(message, str(path), number))
+    try:
+        for number, made in _made(data, path.suffix):
+            if isinstance(made, ValidationError):
+                faults += (
+                    Fault(f"no label: {'.'.join(map(str, each['loc'])) or 'line'}: {each['msg']}", str(path), number)
+                    for each in made.errors(include_url=False)
+                )
+                continue
+            label = made.model_copy(update={"line": number})
+            key = (label.trajectory, label.criterion, label.by)
+            if (first := labels.setdefault(key, label)) is not label:
+                message = f"{label.by} has decided {label.criterion} of {label.trajectory} in line {first.line} already"
+                faults.append(Fault(message, str(path), number))
+    except ValueError as error:
+        raise InputError(Fault(f"is no table of labels: {error}", str(path))) from None
     if not labels and not faults:
         faults.append(Fault("holds no label", str(path)))
     if faults:
         raise InputError(faults)
     return tuple(labels.values())
+
+
+def _made(data: bytes, suffix: str) -> Iterator[tuple[int, Label | ValidationError]]:
+    """What each line or row is, with its number."""
+    if suffix in TABLES:
+        for number, row in TABLES[suffix](data):
+            yield number, _or_error(lambda row=row: Label.model_validate(row))
+        return
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.strip():
+            yield number, _or_error(lambda line=line: Label.model_validate_json(line))
+
+
+def _or_error(make: Callable[[], Label]) -> Label | ValidationError:
+    try:
+        return make()
+    except ValidationError as error:
+        return error

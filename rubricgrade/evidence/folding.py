@@ -30,6 +30,8 @@ class _Folded(dict[int, str]):
             folded = "-"
         elif character == "\r" or (character.isspace() and visible(character) == character):
             folded = " "
+        elif _is_another_number(character):
+            folded = character
         else:
             folded = unicodedata.normalize("NFKD", visible(character)).casefold()
         if len(self) < _REMEMBERED:
@@ -56,6 +58,11 @@ def original_span(text: str, start: int, end: int) -> tuple[int, int]:
     joined.extend(range(done, len(translated) + 1))
     starts = list(accumulate((len(_TABLE[ord(character)]) for character in text), initial=0))
     return bisect_right(starts, joined[start]) - 1, bisect_left(starts, joined[end])
+
+
+def _is_another_number(character: str) -> bool:
+    """Whether it would fold to plain digits that do not mean the same beside others: 10² is not 102."""
+    return not character.isdecimal() and any(map(str.isdecimal, unicodedata.normalize("NFKD", character)))
 
 
 def _join(match: re.Match[str]) -> str:

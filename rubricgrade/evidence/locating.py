@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
-
-from rapidfuzz import fuzz
 
 from rubricgrade.evidence.folding import fold, original_span
+from rubricgrade.evidence.likeness import Words
 from rubricgrade.evidence.places import WORLD, Place
+from rubricgrade.evidence.visible import visible
+from rubricgrade.evidence.wholeness import WIDE, cuts
 from rubricgrade.result import Evidence
 
-NEAR = 95.0
-"""How alike (0 to 100, by edits) an almost equal quote must be, folded."""
+# Around each piece; no quote holds them, as it is made visible first, and no folded text does.
+_END = "\0"
+_CUT = "\u115f"
+"""Stands where a piece was cut out of a word; a letter to Python, so that half a word is none."""
 
-_ROUGHLY = 85.0  # how alike a piece of the wanted length must be to be looked at closer
-
-_NEAR_LENGTHS = range(20, 1001)
-"""Folded lengths that are looked for almost: shorter ones are like too much, longer ones take too long."""
-
-_BETWEEN = "\0"  # Between pieces; no quote holds it, as it is made visible first, and no folded text.
 _MARGIN = re.compile(r"^[ \t]*\| ?", re.MULTILINE)
 _ENDS = " \t\n\"'`….\u2018\u2019\u201c\u201d"
-_NUMBERS = re.compile(r"\d+")
 _STEP = re.compile(r"(?:step\s*)?\[?\s*(\d{1,9})\s*\]?(?P<part>\.\w+)?\Z", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
-_WIDE = 0x2E80  # From here on (Chinese, Japanese, Korean and others) a character says about as much as a short word.
-_BEGINNING = 3  # letters of a word by which it is known
 _TRIES = 10_000  # places where a text stands but cuts a word; hostile text can have very many
 _PROVING_LETTERS, _PROVING_WORDS = 8, 2
 
@@ -51,29 +45,41 @@ _Span = tuple[_Piece, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """All pieces as one text, and where each begins in it."""
+    """All pieces as one text, and where each begins and ends in it."""
 
     text: str
     begins: list[int]
+    ends: list[int]
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> _Joined:
-        texts = list(texts)
-        begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
-        return cls(_BETWEEN.join(texts), begins)
+    def of(cls, pieces: Sequence[_Piece], texts: Iterable[str]) -> _Joined:
+        """Join the texts of some pieces, each between two marks."""
+        parts: list[str] = []
+        begins: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for piece, text in zip(pieces, texts, strict=True):
+            before, behind = (_CUT if cuts(piece.place.text, edge) else _END for edge in (piece.start, piece.end))
+            parts += (before, text, behind)
+            begins.append(at + 1)
+            ends.append(at + 1 + len(text))
+            at += len(text) + 2
+        return cls("".join(parts), begins, ends)
 
     def bounds(self, index: int) -> tuple[int, int]:
-        return self.begins[index], self.begins[index + 1] - len(_BETWEEN)
+        """Start and end of a piece."""
+        return self.begins[index], self.ends[index]
 
     def find(self, wanted: str, hinted: list[int]) -> tuple[int, int] | None:
         """The piece that holds the wanted text, and where in it; the hinted ones are looked at first."""
-        for index in hinted:
-            at = _find(self.text, wanted, *self.bounds(index))
+        for start, end in (*map(self.bounds, hinted), (0, len(self.text))):
+            at = _find(self.text, wanted, start, end)
             if at is not None:
-                return index, at - self.begins[index]
-        at = _find(self.text, wanted, 0, len(self.text))
-        if at is None:
-            return None
+                return self.piece_at(at)
+        return None
+
+    def piece_at(self, at: int) -> tuple[int, int]:
+        """The piece that a position of the whole text is in, and where in it."""
         index = bisect_right(self.begins, at) - 1
         return index, at - self.begins[index]
 
@@ -87,7 +93,7 @@ class Sources:
 
     @cached_property
     def _plain(self) -> _Joined:
-        return _Joined.of(piece.text for piece in self._pieces)
+        return _Joined.of(self._pieces, (piece.text for piece in self._pieces))
 
     @cached_property
     def _by_address(self) -> dict[str, list[int]]:
@@ -111,22 +117,28 @@ class Sources:
     @cached_property
     def _folded(self) -> _Joined:
         """Made when a quote does not stand there word for word."""
-        return _Joined.of(fold(piece.text) for piece in self._pieces)
+        return _Joined.of(self._pieces, (fold(piece.text) for piece in self._pieces))
+
+    @cached_property
+    def _words(self) -> Words:
+        """Made when a quote does not stand there folded either."""
+        return Words.of(self._folded.text)
 
     def holds(self, text: str) -> bool:
         """Whether the text, folded, stands in any place."""
         wanted = fold(text).strip()
         return bool(wanted) and wanted in self._folded.text
 
-    def find(self, quote: str, hint: str | None) -> Evidence | None:
+    def find(self, given: str, hint: str | None) -> Evidence | None:
         """The quote's place, or None. The hint says where to look first; it need not be right."""
         hinted = self._hinted(hint)
+        quote = visible(given)
         for one in _readings(quote):
             found = self._exact(one, hinted) or self._alike(one, hinted)
             if found is not None:
-                return _evidence(quote, *found, almost=False)
+                return _evidence(given, *found, almost=False)
         found = self._almost(quote, hinted)
-        return None if found is None else _evidence(quote, *found, almost=True)
+        return None if found is None else _evidence(given, *found, almost=True)
 
     def _exact(self, quote: str, hinted: list[int]) -> _Span | None:
         found = self._plain.find(quote, hinted)
@@ -141,27 +153,15 @@ class Sources:
         return None if found is None else self._unfolded(*found, len(wanted))
 
     def _almost(self, quote: str, hinted: list[int]) -> _Span | None:
-        wanted = fold(_MARGIN.sub("", quote)).strip(_ENDS)
-        if len(wanted) not in _NEAR_LENGTHS:
-            return None
-        for index in self._order(hinted):
-            text = self._folded.text[slice(*self._folded.bounds(index))]
-            if len(text) < len(wanted) * NEAR / 100:
-                continue
-            span = _best_span(wanted, text)
-            if span is not None and _same_words(wanted, text[slice(*span)]):
-                return self._unfolded(index, span[0], span[1] - span[0])
-        return None
+        wanted = fold(_MARGIN.sub("", quote))
+        parts = (*map(self._folded.bounds, hinted), (0, len(self._folded.text)))
+        found = self._words.find(wanted, parts)
+        return None if found is None else self._unfolded(*self._folded.piece_at(found[0]), found[1] - found[0])
 
     def _unfolded(self, index: int, offset: int, length: int) -> _Span:
         piece = self._pieces[index]
         start, end = original_span(piece.text, offset, offset + length)
         return piece, piece.start + start, piece.start + end
-
-    def _order(self, hinted: list[int]) -> Iterator[int]:
-        yield from hinted
-        first = set(hinted)
-        yield from (index for index in range(len(self._pieces)) if index not in first)
 
     def _hinted(self, hint: str | None) -> list[int]:
         if not hint:
@@ -182,8 +182,8 @@ def locate(quote: str, sources: Sources, hint: str | None = None) -> Evidence:
 
     Word for word counts as ``verified``, also when case, white space, quotation marks, dashes or Unicode forms differ;
     so does a quote of several lines, with or without the margin that the prompt puts before each. ``near`` is at least
-    95 % alike, with the same words in the same order (known by their first letters) and the same numbers: marks and
-    endings may differ. All else is ``not_found``.
+    95 % alike, with the same words in the same order, the same numbers, comparisons, currencies and signs: other marks,
+    and the endings of longer words, may differ. All else is ``not_found``, and so is what begins or ends inside a word.
 
     Args:
         quote: As the judge gave it.
@@ -209,30 +209,11 @@ def proves(evidence: Evidence, *, strict: bool = False) -> bool:
     """
     if evidence.verified not in (("verified",) if strict else ("verified", "near")):
         return False
-    words = _WORD.findall(evidence.quote)
-    wide = 0 if evidence.quote.isascii() else sum(ord(character) >= _WIDE for word in words for character in word)
+    # Bold and full-width letters are found as plain ones, and say no more than these.
+    words = _WORD.findall(unicodedata.normalize("NFKC", evidence.quote))
+    wide = sum(ord(character) >= WIDE for word in words for character in word)
     letters = sum(map(len, words)) + 2 * wide
     return letters >= _PROVING_LETTERS and max(len(words), wide) >= _PROVING_WORDS
-
-
-def _best_span(wanted: str, text: str) -> tuple[int, int] | None:
-    """The whole words that are most like the wanted text, if they are like enough."""
-    window = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=_ROUGHLY)
-    if window is None:
-        return None
-    # The window is as long as the wanted text; the best span may be somewhat longer or shorter, at either end.
-    slack = len(wanted) // 10 + 1
-    start, end = window.dest_start, window.dest_end
-    start = max(_whole(text, start, slack), key=lambda at: fuzz.ratio(wanted, text[at:end]), default=start)
-    end = max(_whole(text, end, slack), key=lambda at: fuzz.ratio(wanted, text[start:at]), default=end)
-    alike = fuzz.ratio(wanted, text[start:end]) >= NEAR
-    return (start, end) if alike and not _cuts(text, start) and not _cuts(text, end) else None
-
-
-def _whole(text: str, at: int, slack: int) -> list[int]:
-    """Positions near another that cut no word."""
-    near = range(max(at - slack, 0), min(at + slack, len(text)) + 1)
-    return [position for position in near if not _cuts(text, position)]
 
 
 def _find(text: str, wanted: str, start: int, end: int) -> int | None:
@@ -242,21 +223,9 @@ def _find(text: str, wanted: str, start: int, end: int) -> int | None:
         at = text.find(wanted, at + 1, end)
         if at < 0:
             return None
-        if not _cuts(text, at) and not _cuts(text, at + len(wanted)):
+        if not cuts(text, at) and not cuts(text, at + len(wanted)):
             return at
     return None
-
-
-def _cuts(text: str, at: int) -> bool:
-    """Whether a word or a number goes on across a position."""
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    if before.isalnum() and after.isalnum():
-        return max(before, after) < chr(_WIDE)
-    if before.isdigit() and after in ".,":
-        return text[at + 1 : at + 2].isdigit()
-    return after.isdigit() and before in ".," and at > 1 and text[at - 2].isdigit()
 
 
 def _readings(quote: str) -> Iterator[str]:
@@ -267,16 +236,6 @@ def _readings(quote: str) -> Iterator[str]:
     bare = _MARGIN.sub("", quote)
     others = dict.fromkeys((quote.strip(_ENDS), bare, bare.strip(_ENDS), _MARGIN.sub("", bare)))
     yield from (reading for reading in others if reading.strip() and reading != quote)
-
-
-def _same_words(one: str, other: str) -> bool:
-    """Whether the same words follow each other, by their beginnings, and the same numbers.
-
-    One digit, one "not" or one "un" is little to a measure of likeness, and everything to the meaning.
-    """
-    if _NUMBERS.findall(one) != _NUMBERS.findall(other):
-        return False
-    return [word[:_BEGINNING] for word in _WORD.findall(one)] == [word[:_BEGINNING] for word in _WORD.findall(other)]
 
 
 def _evidence(quote: str, piece: _Piece, start: int, end: int, *, almost: bool) -> Evidence:

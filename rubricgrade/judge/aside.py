@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rubricgrade import digest
 from rubricgrade.chat.contract import AskFailed, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.judge.asking import Ask, again, not_read, with_more_room
+from rubricgrade.judge.asking import Ask, again, not_read, planted_in, with_more_room
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.reply import Unreadable, read_object
 from rubricgrade.judge.view import View
@@ -60,7 +61,8 @@ class Aside:
         kept, trouble = self.memory.reply(name)
         self.trouble += trouble
         if kept is not None:
-            return json.loads(kept)
+            with suppress(Unreadable):  # a damaged one is asked for again
+                return read_object(kept, set(schema["properties"]), key)
         for _ in range(2):
             try:
                 reply = await self.ask(request)
@@ -73,7 +75,7 @@ class Aside:
                 request = with_more_room(request)
                 continue
             try:
-                found = read_object(reply.text, set(schema["properties"]), key)
+                found = read_object(reply.text, set(schema["properties"]), key, planted=planted_in(record, text))
             except Unreadable as fault:
                 request = again(request, reply, not_read(reply, fault))
                 continue

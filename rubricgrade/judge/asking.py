@@ -12,12 +12,12 @@ from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.evidence import visible
+from rubricgrade.evidence import fold, one_line, visible
 from rubricgrade.judge import wording
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.question import Question
 from rubricgrade.judge.quoting import Gap, gap_of, look_up
-from rubricgrade.judge.reply import Quote, Reading, Unreadable, read_reply
+from rubricgrade.judge.reply import Planted, Quote, Reading, Unreadable, read_reply
 from rubricgrade.judge.view import View
 from rubricgrade.result import NO_USAGE, Cause, Evidence, Usage
 
@@ -211,8 +211,23 @@ def not_read(reply: Reply, fault: Unreadable) -> str:
 
 
 def said(reply: Reply, text: str) -> dict[str, Any]:
-    """Who said what, as a vote keeps it."""
-    return {"model": reply.model, "reply": visible(text[:KEPT])}
+    """Who said what, as a vote keeps it. The name is a server's, too."""
+    return {"model": one_line(reply.model, 200), "reply": visible(text[:KEPT])}
+
+
+def planted_in(record: View | str, asked: str) -> Planted:
+    """Says whether a prompt holds a text: items of a `for_each` and examples stand in what is asked, not in the record.
+
+    Args:
+        record: The first message.
+        asked: The second.
+    """
+
+    def planted(text: str) -> bool:
+        rest = asked if isinstance(record, View) else f"{record}\n{asked}"
+        return fold(text).strip() in fold(rest) or (isinstance(record, View) and record.sources.holds(text))
+
+    return planted
 
 
 def cut_words(reply: Reply, limit: int | None) -> str:
@@ -225,4 +240,4 @@ def cut_words(reply: Reply, limit: int | None) -> str:
 def _read(reply: Reply, question: Question, view: View) -> Reading:
     if reply.finish == "empty":
         raise Unreadable("it is empty")
-    return read_reply(reply.text, question.choices, style=question.style, planted=view.sources.holds)
+    return read_reply(reply.text, question.choices, style=question.style, planted=planted_in(view, question.text))

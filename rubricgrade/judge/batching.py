@@ -17,6 +17,7 @@ from rubricgrade.judge.asking import (
     cut_words,
     no_reply,
     not_read,
+    planted_in,
     said,
     weigh,
     with_more_room,
@@ -143,7 +144,9 @@ def _read(reply: Reply, asked: Mapping[str, Question], view: View) -> dict[str, 
     if reply.finish == "empty":
         raise Unreadable("it is empty")
     choices = {name: question.choices for name, question in asked.items()}
-    return read_batch(reply.text, choices, planted=view.sources.holds)
+    return read_batch(
+        reply.text, choices, planted=planted_in(view, "\n\n".join(question.asked for question in asked.values()))
+    )
 
 
 def _counted(

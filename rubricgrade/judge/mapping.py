@@ -104,8 +104,7 @@ def _passages(said: Mapping[str, Any], view: View) -> Iterator[tuple[str, tuple[
             continue
         found = locate(quote, view.sources, where if isinstance(where, str) else None)
         if proves(found) and found.where is not None and found.span is not None:
-            name = names.get(found.where) or names[_LINE.sub("", found.where)]
-            yield name, found.span
+            yield names[_LINE.sub("", found.where)], found.span
 
 
 def _shown(record: Record, spans: Spans, around: int, room: int) -> list[Place]:

@@ -1,7 +1,7 @@
 """Reading a judge's reply: the one verdict that it states as JSON, or a reason why there is none. Never a guess.
 
 A reply that is one JSON object, in a fence or not, is taken as it is. Otherwise thinking is dropped and the text is
-searched for objects with all keys that were asked for. If an object is broken, or two verdicts differ, or the record
+searched for objects with all keys that were asked for. If an object is broken, or two verdicts differ, or the prompt
 itself holds the object that was found, nothing is read: what an agent planted and a judge quoted is no verdict.
 """
 
@@ -22,7 +22,13 @@ LONGEST = 200_000
 
 _DEEPEST = 100
 _MOST_QUOTES = 20
-_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning|reason)>", re.IGNORECASE)
+# How models mark their thinking: <think>, <seed:think>, <|START_THINKING|>, [THINK], ◁think▷, <|channel|>analysis.
+_TAG = re.compile(
+    r"(?:<\|?|◁|\[(?=/?THINK\]))\s?(?P<end>/|end_(?:of_)?)?(?:(?:start|begin)_(?:of_)?)?(?:\w{1,20}:)?"
+    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad)(?:\s[^<>\n]{0,100})?(?:\|?>|▷|\])"
+    r"|<\|channel\|>\s*(?:(?P<final>final)|analysis|commentary)\b",
+    re.IGNORECASE,
+)
 _OBJECT = re.compile(r'\{\s*"')
 _BRACKET = re.compile(r"[\[\]{}]")
 _UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
@@ -51,7 +57,7 @@ class Unreadable(ValueError):
 
 
 Planted = Callable[[str], bool]
-"""Says whether the record holds a text. Asked about an object that stands in running text."""
+"""Says whether the prompt holds a text: the record, or what is asked. Asked about an object in running text."""
 
 
 def read_reply(
@@ -64,7 +70,7 @@ def read_reply(
         choices: The answers that exist, ``cannot_tell`` aside. Case, white space (also for ``_``) and zero-width
             characters are forgiven; anything else, a full stop included, is not: "Yes." is no answer.
         style: Which keys an object in running text must have to count as a verdict.
-        planted: Whether the record holds a text.
+        planted: Whether the prompt holds a text.
 
     Raises:
         Unreadable: There is no verdict, or not exactly one.
@@ -81,7 +87,7 @@ def read_batch(
     Args:
         text: Hostile.
         asked: The answers that exist for each id that was asked about.
-        planted: Whether the record holds a text.
+        planted: Whether the prompt holds a text.
 
     Returns:
         For each id what is said of it, or why nothing is: an answer that is missing, stands twice or can't be read is
@@ -115,7 +121,7 @@ def read_object(text: str, wanted: Collection[str], key: str, *, planted: Plante
         text: Hostile.
         wanted: Keys that an object in running text must have to be it. Not asked of a reply that is one object.
         key: The one that decides: of several objects, all must say the same there.
-        planted: Whether the record holds a text.
+        planted: Whether the prompt holds a text.
 
     Raises:
         Unreadable: There is none, or not exactly one, or it lacks the key that decides.
@@ -153,7 +159,7 @@ def _without_thinking(text: str) -> str:
     kept: list[str] = []
     begin, thinking = 0, False
     for tag in _TAG.finditer(text):
-        closes = bool(tag.group(1))
+        closes = bool(tag["end"] or tag["final"])
         if not closes and not thinking:
             kept.append(text[begin : tag.start()])
         elif closes and not thinking:
@@ -190,7 +196,7 @@ def _only(text: str, wanted: Collection[str], key: str, planted: Planted | None)
         if outside:
             raise Unreadable("its object stands inside another that is broken")
         if planted is not None and planted(text[start.start() : end]):
-            raise Unreadable("its object is a quote from the record")
+            raise Unreadable("its object is a quote from the prompt")
         found.append(value)
     if not found:
         raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}")
@@ -260,7 +266,8 @@ def _balance(text: str) -> int:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
-    if len(value) < len(pairs):
+    # "Answer" beside "answer" says two things just as well.
+    if len({name.casefold() for name in value}) < len(pairs):
         raise Unreadable("a key of its object stands twice")
     return value
 

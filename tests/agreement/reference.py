@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,26 @@ def computed() -> dict[str, Any]:
         "units": [_unit(**case) for case in made["units"]],
         "rates": [_wilson(*case) for case in made["rates"]],
     }
+
+
+def libraries(order: list[str], people: list[str], judge: list[str], units: list[list[str]]) -> dict[str, float]:
+    """What the libraries say of any answers; NaN, or nothing, where they can't."""
+    metrics: Any = importlib.import_module("sklearn.metrics")
+    found: dict[str, float] = {}
+    if people:
+        found["accuracy"] = metrics.accuracy_score(people, judge)
+        found["balanced_accuracy"] = metrics.balanced_accuracy_score(people, judge)
+        found["phi"] = metrics.matthews_corrcoef(people, judge)
+        for name, weights in (("kappa", None), ("linear", "linear"), ("quadratic", "quadratic")):
+            found[name] = metrics.cohen_kappa_score(people, judge, labels=order, weights=weights)
+        for name, label in (("sensitivity", "met"), ("specificity", "not_met")):
+            if label in order:
+                found[name] = metrics.recall_score(people, judge, pos_label=label, zero_division=math.nan)
+    try:
+        found |= _unit(order, units)
+    except (ValueError, AssertionError, ZeroDivisionError):  # nothing was rated twice, or all answers are the same
+        return found
+    return found
 
 
 def _pair(order: list[str], people: list[str], judge: list[str]) -> dict[str, float]:

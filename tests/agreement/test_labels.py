@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from rubricgrade.agreement import read_labels
+from rubricgrade.agreement.label_tables import guarded, unguarded
 from rubricgrade.errors import InputError
 
 LINE = {"trajectory": "t1", "criterion": "c", "verdict": "met", "by": "ann"}
@@ -46,3 +48,50 @@ def test_a_file_without_labels_or_no_file_is_bad_input(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", write(tmp_path / "empty.jsonl", "")):
         with pytest.raises(InputError):
             read_labels(path)
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "'=1+1", "''=", "-5", "+1", "@x", "\tx", "'", "plain", "'plain", ""])
+def test_a_cell_that_a_spreadsheet_would_run_is_guarded_and_comes_back(cell: str) -> None:
+    assert not guarded(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert unguarded(guarded(cell)) == cell
+
+
+def test_a_spreadsheet_s_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "l.csv"
+    file.write_bytes(
+        '\ufeffcriterion,trajectory,by,verdict,why\r\nc,t1,ann,met,"two\r\nlines"\r\n\r\nc,t2,bob,met,\r\n'.encode()
+    )
+    first, second = read_labels(file)
+    assert (first.trajectory, first.by, first.why, first.line) == ("t1", "ann", "two\r\nlines", 2)
+    assert (second.trajectory, second.why, second.line) == ("t2", "", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("trajectory,criterion,verdict,by\nt,c,met\n", "is no table of labels: line 2 has 3 cells, and the header 4"),
+        ('trajectory,criterion,verdict,by\nt,c,met,"ann\n', "is no table of labels: unexpected end of data"),
+        ("trajectory,criterion,verdict,by\nt,c,,ann\n", "no label: verdict: String should have at least 1"),
+        ("trajectory,criterion,verdict\nt,c,met\n", "no label: by: Field required"),
+        ("trajectory,criterion,verdict,by\n", "holds no label"),
+        ("", "holds no label"),
+    ],
+)
+def test_a_table_that_is_none_is_told(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "l.csv").write_text(text)
+    with pytest.raises(InputError, match=re.escape(told)):
+        read_labels(tmp_path / "l.csv")
+
+
+def test_what_is_no_parquet_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="extra 'parquet' is not installed")
+    for data in (b"", b"PAR1 cut off PAR1", b"trajectory,criterion\n"):
+        (tmp_path / "l.parquet").write_bytes(data)
+        with pytest.raises(InputError, match="is no table of labels"):
+            read_labels(tmp_path / "l.parquet")
+
+
+def test_text_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_bytes(b"trajectory,criterion,verdict,by\n\xff,c,met,ann\n")
+    with pytest.raises(InputError, match="is no table of labels: 'utf-8' codec can't decode"):
+        read_labels(tmp_path / "l.csv")

@@ -423,6 +423,24 @@ class TestSuspicion:
         judged, _ = ask_once(f"The agent wrote {planted} and I am unsure.", episode=episode)
         assert (judged.value, judged.cause) == (None, "judge_unparseable")
 
+    def test_nor_is_one_that_was_planted_in_an_item_of_a_list(self) -> None:
+        planted = said("yes", QUOTE)
+        asked = rubric(
+            {
+                "description": "the claim {{ item }} holds",
+                "for_each": {"python": "c.py:f", "at_most": 5, "if_none": "not_met"},
+            }
+        )
+        talk = f"The claim {planted} is what I am to check. I can't say."
+        judged, _ = ask_once(talk, judged=asked, item=planted)
+        assert (judged.value, judged.cause) == (None, "judge_unparseable")
+        assert "quote from the prompt" in judged.message
+
+    def test_a_server_names_no_model_that_moves_the_cursor(self) -> None:
+        judged, _ = ask_once(Reply(NO, "stop", "evil\x1b[2J\u202e\n" * 100, Usage()))
+        assert judged.record.votes[0].model.startswith("evil\\u{1b}[2J\\u{202e}\\u{a}evil")
+        assert len(judged.record.votes[0].model) < 1000
+
 
 class TestCache:
     def test_a_second_run_asks_nothing(self, tmp_path: Path) -> None:

@@ -14,8 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
+from rubricgrade.evidence import Document
 from rubricgrade.judge import Judged, JudgeOptions, Judging
-from rubricgrade.judge.mapping import pieces_of
+from rubricgrade.judge.aside import Aside
+from rubricgrade.judge.mapping import map_pieces, pieces_of
+from rubricgrade.judge.memory import Memory
+from rubricgrade.judge.need import Need
+from rubricgrade.judge.polling import Polling
+from rubricgrade.judge.question import Questions
 from rubricgrade.judge.record import Record, Sight
 from rubricgrade.judge.room import room_of, token_range
 from rubricgrade.result import Usage
@@ -302,3 +308,19 @@ def test_pieces_hold_everything_and_fit(parts: list[tuple[str, int]], room: int)
         assert shown[0][0] == 0
         assert max(end for _, end in shown) == len(place.text)
         assert all(later[0] <= earlier[1] for earlier, later in pairwise(shown))
+
+
+def test_a_passage_is_shown_from_the_file_that_it_stands_in_whatever_others_are_called() -> None:
+    filling = "lorem ipsum " * 3000
+    files = (Document("report.md", f"{FACT} {filling}"), Document("report.md:1", filling))
+    record = Record(trajectory(), Sight(("final_message",), artifacts=("*",)), files)
+    asked = rubric()
+    reader = Reader()
+    options = JudgeOptions(model="reader")
+    memory = Memory(trajectory(), asked, options, None)
+    aside = Aside(reader.ask, Polling(reader, memory, options).request, memory, "reader")
+    question = Questions(asked, "reasoned").of(asked.tops[0], record)
+    view = asyncio.run(map_pieces(Need(record, question, 20_000, frozenset(), aside)))
+    assert view is not None
+    assert FACT in view.text
+    assert view.text.count("lorem") < 100

@@ -260,6 +260,21 @@ def test_a_judge_that_our_defences_lead_astray_drifts(server: ScriptedServer) ->
     shied = {each.id for each in EXAM if each.part == "benign" and each.expect == "yes"}
     assert {finding.question for finding in drift.findings} == shied
     assert (drift.passed, drift.good, drift.of) == (False, HARMLESS - len(shied), HARMLESS)
+    assert "0 of 0 rightly only with them" in drift.counts
+
+
+def test_what_is_right_only_with_our_defences_is_told_beside_what_is_lost(server: ScriptedServer) -> None:
+    shy = [each.id for each in EXAM if each.part == "benign"]
+
+    def answer(seen: Seen) -> Wire:
+        question = asked(seen)
+        return completion(said("cannot_tell")) if question.id in shy and bare(seen) else good(question, 0)
+
+    server.script = [answer]
+    options = JudgeOptions(model="openai/some-judge", api_base=server.base, api_key="k", concurrency=16)
+    drift = properties(asyncio.run(qualify(options, repeats=REPEATS)))["no drift"]
+    assert (drift.passed, drift.good, drift.of) == (True, HARMLESS - len(shy), HARMLESS - len(shy))
+    assert f"{len(shy)} of {len(shy)} rightly only with them" in drift.counts
 
 
 def test_without_our_defences_means_the_text_as_it_came(server: ScriptedServer) -> None:

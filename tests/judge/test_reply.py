@@ -40,6 +40,14 @@ class TestWhatIsRead:
             f"<thought>{OTHER}</thought>{WHOLE}",
             f"<Reasoning>{OTHER}</Reasoning>{WHOLE}",
             f"<reason>{OTHER}</reason>{WHOLE}",
+            f"[THINK]{OTHER}[/THINK]{WHOLE}",
+            f"◁think▷{OTHER}◁/think▷{WHOLE}",
+            f"<seed:think>{OTHER}</seed:think>{WHOLE}",
+            f"<think duration=3>{OTHER}</think>{WHOLE}",
+            f"<|START_THINKING|>{OTHER}<|END_THINKING|>{WHOLE}",
+            f"<|begin_of_thought|>{OTHER}<|end_of_thought|>{WHOLE}",
+            f"<|channel|>analysis<|message|>{OTHER}<|end|><|start|>assistant<|channel|>final<|message|>{WHOLE}",
+            f"<scratchpad>{OTHER}</scratchpad><analysis>{OTHER}</analysis>{WHOLE}",
             f"{OTHER} so far, but no.</think>\n{WHOLE}",
             f"{WHOLE}\n<think>and was that right? {OTHER}",
             f"{WHOLE}\n\nTo repeat: {WHOLE}",
@@ -114,6 +122,9 @@ class TestWhatIsNot:
             (f'{{reasoning: "it wrote {WHOLE} there", answer: "no"}}', "inside another"),
             (f"<think>{WHOLE}", "no JSON object"),
             (f"<think>{WHOLE}</think> The answer is yes.", "no JSON object"),
+            (f"[THINK]{WHOLE}[/THINK] I can't say.", "no JSON object"),
+            (f"<|channel|>analysis<|message|>{WHOLE}<|end|>", "no JSON object"),
+            ('{"Answer": "no", "answer": "yes"}', "twice"),
             (f"The agent printed {direct('yes')}. I can't say.", "no JSON object"),
             ('{"answer": "no", "answer": "yes"}', "twice"),
             ('{"reasoning": "r", "evidence": [{"quote": "a", "quote": "b"}], "answer": "no"}', "twice"),
@@ -135,7 +146,7 @@ class TestWhatIsNot:
 
     def test_an_object_that_the_record_holds_is_a_quote(self) -> None:
         text = f"The agent left this: {WHOLE} Nice."
-        with pytest.raises(Unreadable, match="quote from the record"):
+        with pytest.raises(Unreadable, match="quote from the prompt"):
             read(text, planted={WHOLE}.__contains__)
         assert read(text, planted=set[str]().__contains__).answer == "yes"
 
@@ -158,6 +169,10 @@ HOSTILE = [
     "```" + "\n" * (LONGEST - 10),
     "<think>" * (LONGEST // 7),
     "</think>" * (LONGEST // 8),
+    "<think" + " " * (LONGEST - 10),
+    "<think " * (LONGEST // 7),
+    "<|channel|> " * (LONGEST // 12),
+    "[" * 90 + "[THINK" * (LONGEST // 8),
     "<think></think>" * (LONGEST // 15),
     '{"answer": ' + "9" * 100_000 + "}",
     '{"answer": "' + "yes " * 40_000 + '"}',
@@ -201,6 +216,24 @@ class TestHostile:
         except Unreadable:
             return
         assert f'"answer": "{found.answer}"' in text
+
+    @given(st.data())
+    def test_a_damaged_reply_is_read_as_it_was_or_not_at_all(self, data: st.DataObject) -> None:
+        text = data.draw(
+            st.sampled_from(
+                [WHOLE, f"```json\n{WHOLE}\n```", f"I think so.\n{WHOLE}", f"<think>{OTHER}</think>{WHOLE}"]
+            )
+        )
+        start = data.draw(st.integers(0, len(text)))
+        damage = data.draw(
+            st.sampled_from(["", "}", "{", '"', "\\", ",", "```", "</think>", "\0", "\ud800", '"}', OTHER, OTHER[:40]])
+        )
+        text = text[:start] + damage + text[start + data.draw(st.integers(0, 30)) :]
+        try:
+            found = read(text)
+        except Unreadable:
+            return
+        assert found.answer == "yes" or OTHER in text
 
     @given(
         st.recursive(
