@@ -7,13 +7,14 @@ import sys
 
 
 def main() -> None:
-    """Run the program, and end the process with one of the exit codes of `report.summary.Exit`."""
-    code = _run()
+    """Run the program, and end the process with one of the exit codes of `report.exits.Exit`."""
+    from rubricgrade.cli.interrupts import INTERRUPTED, ending, watch
+
+    watch()
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has gone (`| head`): what is still buffered must not be flushed once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ending(_run())
+    except KeyboardInterrupt:
+        code = ending(INTERRUPTED)
     sys.exit(code)
 
 
@@ -26,18 +27,27 @@ def _run() -> int | str | None:
     try:
         app(prog_name="rubricgrade")
     except SystemExit as end:
-        return end.code
+        code = end.code
     except RubricgradeError as error:
         complain(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
+        code = error.exit_code
     except Exception:  # noqa: BLE001 - our own fault; Python's exit code for it, 1, would read as "below the bar"
         import traceback
 
         traceback.print_exc()
-        return 3
-    return 0
+        code = 3
+    else:
+        code = 0
+    _flush()
+    return code
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`): what is still buffered must not be flushed once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 __all__ = ["main"]

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Run, Verdicts, judging
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Run, Verdicts, judging
+from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note, print_json
 
 
@@ -23,13 +24,12 @@ def calibrate(
     json: Annotated[bool, typer.Option("--json", help="Print calibration.json and nothing else.")] = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Keep, drop or inspect each task of a run; writes calibration.json beside it."""
-    import asyncio
-
     from rubricgrade.runs.calibration import FILE, Thresholds, calibrate
     from rubricgrade.runs.manifest import read_manifest
     from rubricgrade.runs.places import place_of
@@ -37,9 +37,12 @@ def calibrate(
 
     place = place_of(folder)
     tasks = () if no_probe else tasks_of(read_manifest(place)).values()
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks)
+    options = judging(
+        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks, rpm=judge_rpm
+    )
     thresholds = Thresholds(inspect_to=inspect_to, drop_from=drop_from, attempts=attempts)
-    made = asyncio.run(calibrate(place, thresholds, probe=not no_probe, judge=options))
+    if_interrupted("nothing was written")
+    made = complete(calibrate(place, thresholds, probe=not no_probe, judge=options))
     if json:
         print_json(made.model_dump(mode="json"))
         return

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ Apart = Annotated[
 def make(
     tasks: Annotated[list[Path], typer.Argument(metavar="TASK", help="Task directories.")],
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The delivery to make; must not be there.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", "--output", metavar="DIR", help="The delivery to make; must not be there.")
+    ],
     runs: Annotated[
         str | None, typer.Option(metavar="RUN", help="For figures; its calibration.json says what to leave out.")
     ] = None,
@@ -93,7 +96,7 @@ def make(
     from rubricgrade.delivery.likening import by_embeddings
     from rubricgrade.delivery.making import Terms, deliver
     from rubricgrade.delivery.records import Provenance
-    from rubricgrade.delivery.removing import doubted, hackable, read_removed
+    from rubricgrade.delivery.removing import attacked, examined, read_removed
     from rubricgrade.delivery.twins import THRESHOLD
     from rubricgrade.errors import InputError
     from rubricgrade.runs.running import load_tasks
@@ -119,9 +122,11 @@ def make(
         alike=by_embeddings(embeddings) if embeddings else None,
     )
     removed = [*(each for file in remove or () for each in read_removed(file))]
-    removed += [each for file in redteam or () for each in hackable(file)]
-    removed += [each for file in quality or () for each in doubted(file)]
-    manifest = deliver(load_tasks(tasks), out, terms, run=runs, removed=removed)
+    tried = [each for file in redteam or () for each in attacked(file)]
+    tried += [each for file in quality or () for each in examined(file)]
+    if_interrupted("nothing was made")
+    manifest = deliver(load_tasks(tasks), out, terms, run=runs, removed=removed, tried=tried)
+    _say_stale(out)
     if json:
         print_json(manifest.model_dump(mode="json"))
         return
@@ -131,6 +136,17 @@ def make(
         note(f"the key of the held-out tasks is in {terms.key}: send it another way, or keep it")
     if runs is None:
         note("no --runs: the report has no figures of an agent")
+
+
+def _say_stale(out: Path) -> None:
+    """Name the tasks that have changed since they were tried."""
+    from rubricgrade.delivery.records import REPORT, Report
+    from rubricgrade.delivery.writing import WAYS
+
+    for proof in Report.model_validate_json((out / REPORT).read_bytes()).proofs:
+        if proof.stale:
+            names = ", ".join(proof.stale)
+            note(f"changed since they were {WAYS[proof.kind]}, which is not counted therefore: {names}")
 
 
 @app.command()
@@ -143,23 +159,22 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Check a delivery you received: hashes, records, split, sealing, and every task. Exit 1: something is wrong."""
-    import asyncio
-
     from rubricgrade.delivery.verifying import Problem, verify
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
 
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache)
+    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, rpm=judge_rpm)
 
     async def found() -> list[Problem]:
         return [each async for each in verify(folder, key=key, apart=apart, prove=not quick, judge=options)]
 
-    problems = asyncio.run(found())
+    problems = complete(found())
     wrong = [each for each in problems if not each.open]
     if json:
         rows = [{"file": each.file, "message": each.message, "open": each.open} for each in problems]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -39,11 +40,9 @@ MARKS = {"ok": "ok  ", "weak": "-   ", "no": "NO  "}
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False) -> None:
     """Say what this host can enforce, with the remedy for what it can't. Exits with 3 if no sandbox can be made."""
-    import asyncio
-
     from rubricgrade.sandbox.host import examine
 
-    findings = asyncio.run(examine())
+    findings = complete(examine())
     keys = [name for name in KEYS if os.environ.get(name)]
     healthy = all(finding.state != "no" for finding in findings)
     if json:

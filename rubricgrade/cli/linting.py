@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.errors import Fault, JudgeError, RubricError
 from rubricgrade.report.exits import Exit
@@ -49,6 +50,7 @@ def lint(
     ] = False,
     judge: choices.Judge = None,
     api_base: choices.JudgeBase = None,
+    judge_rpm: choices.JudgeRpm = None,
     cache: choices.Cache = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too (exit code 1).")] = False,
 ) -> None:
@@ -57,7 +59,7 @@ def lint(
 
     selected, ignored = _codes(select, "--select"), _codes(ignore, "--ignore")
     files = rubric_files(paths)
-    second = _second_reader(judge, api_base, cache) if llm else None
+    second = _second_reader(judge, api_base, cache, judge_rpm) if llm else None
 
     def more(rubric: Rubric) -> Iterator[Finding]:
         yield from _weak(rubric)
@@ -116,22 +118,20 @@ def _weak(rubric: Rubric) -> Iterator[Finding]:
 
 
 def _second_reader(
-    judge: str | None, api_base: str | None, cache: Path | None
+    judge: str | None, api_base: str | None, cache: Path | None, rpm: float | None
 ) -> Callable[[Rubric], list[Finding]] | None:
     """Asks a judge about a rubric's wording. What it could not be asked is said, and is no finding."""
-    import asyncio
-
     from rubricgrade.authoring.second_reader import second_reading
     from rubricgrade.judge.options import JudgeOptions
 
     if judge is None:
         note("no judge is named (--judge MODEL), so no model read the wording")
         return None
-    options = JudgeOptions(model=judge, api_base=api_base, cache=cache)
+    options = JudgeOptions(model=judge, api_base=api_base, cache=cache, per_minute=rpm)
 
     def read(rubric: Rubric) -> list[Finding]:
         try:
-            return asyncio.run(second_reading(rubric, options))
+            return complete(second_reading(rubric, options))
         except JudgeError as error:
             note(f"{rubric.id}: the judge could not read the wording: {error}")
             return []

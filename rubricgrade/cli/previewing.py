@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import complain, note, print_json
 from rubricgrade.errors import InputError
 
@@ -48,8 +49,6 @@ def preview(
     file = rubric_file(rubric)
 
     def show() -> None:
-        import asyncio
-
         from rubricgrade.cli.variables import read_vars
         from rubricgrade.grading.judges import Judges
         from rubricgrade.loading import load_rubric
@@ -65,7 +64,7 @@ def preview(
             cache=cache,
             max_cost=max_cost,
         )
-        seen = asyncio.run(previewed(loaded, file.parent, criterion, episodes, judge=Judges(options)))
+        seen = complete(previewed(loaded, file.parent, criterion, episodes, judge=Judges(options)))
         if json:
             print_json({"schema": SCHEMA, "criterion": criterion, "seen": [_document(one) for one in seen]})
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.report.exits import Exit
 
@@ -25,6 +26,7 @@ def probe(
     ] = None,
     judge: choices.Judge = None,
     api_base: choices.JudgeBase = None,
+    judge_rpm: choices.JudgeRpm = None,
     offline: choices.Offline = False,
     verdicts: choices.Verdicts = None,
     cache: choices.Cache = None,
@@ -37,8 +39,6 @@ def probe(
 
     Exit codes: 0 done; 1 one earns too much, with --strict; 3 without a judge it can't be told, with --strict.
     """
-    import asyncio
-
     from rubricgrade.authoring.deciding import deciding
     from rubricgrade.authoring.probing import probe as probed
     from rubricgrade.cli.variables import read_vars
@@ -54,6 +54,7 @@ def probe(
         file,
         model=judge,
         base=api_base,
+        per_minute=judge_rpm,
         offline=offline,
         verdicts=verdicts or (),
         cache=cache,
@@ -62,7 +63,7 @@ def probe(
     if like is None and loaded.examples:
         like = file.parent / loaded.examples[0].trajectory
     episode = load_trajectory(like) if like is not None else None
-    done = asyncio.run(probed(loaded, judge=Judges(options), like=episode))
+    done = complete(probed(loaded, judge=Judges(options), like=episode))
     if json:
         print_json(done.model_dump(mode="json", by_alias=True))
     else:

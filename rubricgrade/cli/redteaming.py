@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -27,13 +28,12 @@ def redteam(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Try known cheats on tasks. Exit 1: a task is hackable; 3: judged items could not be attacked."""
-    import asyncio
-
     from rubricgrade.errors import InputError
     from rubricgrade.redteam import ATTACKS, red_team
     from rubricgrade.redteam.library import attacks_of
@@ -51,7 +51,9 @@ def redteam(
     known = {attack.id for task in loaded for attack in attacks_of(task)}
     if unknown := sorted({*(only or ())} - known):
         raise InputError(f"there is no attack {unknown[0]!r}; --list shows them")
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded)
+    options = judging(
+        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
+    )
 
     async def all_of() -> list[TaskReport]:
         made: list[TaskReport] = []
@@ -62,7 +64,7 @@ def redteam(
                 _print(made[-1])
         return made
 
-    reports = asyncio.run(all_of())
+    reports = complete(all_of())
     if json:
         print_json({"schema": "rubricgrade.redteam/1", "tasks": [report.model_dump(mode="json") for report in reports]})
     undecided = any(result.outcome in {"open", "failed"} for report in reports for result in report.attacks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import re
 import secrets
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +16,17 @@ from rubricgrade.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from rubricgrade.review.desk import Desk
+    from rubricgrade.review.exporting import Which
 
 PORT = 7860
+
+
+class WhichVerdicts(StrEnum):
+    """As `rubricgrade.review.exporting.Which`."""
+
+    FIRST = "first"
+    FINAL = "final"
+    SETTLED = "settled"
 
 
 def review(
@@ -25,6 +35,12 @@ def review(
     rubric: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="The rubric, if it lies neither with the run's tasks nor above. Repeatable."),
+    ] = None,
+    variables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vars", metavar="FILE|NAME=VALUE", help="Values for its variables, as it was graded. Repeatable."
+        ),
     ] = None,
     episodes: Annotated[
         list[Path] | None,
@@ -48,11 +64,33 @@ def review(
         str, typer.Option(metavar="U/R/G", help="Shares of a draw: doubtful, by chance, known answers.")
     ] = "60/30/10",
     seed: Annotated[int, typer.Option(help="Of a draw.")] = 0,
+    flipped: Annotated[
+        bool,
+        typer.Option("--flipped", help="Draw what the last two versions of judge or rubric decided differently."),
+    ] = False,
+    among: Annotated[
+        list[str] | None, typer.Option("--among", metavar="NAME", help="Divide a draw among reviewers. Repeatable.")
+    ] = None,
+    overlap: Annotated[float, typer.Option(min=0, max=1, help="Share of a divided draw that two reviewers get.")] = 0.2,
     labels_out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write first verdicts as labels, and stop.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write verdicts as labels, and stop: JSON lines, or by its ending .csv or .parquet."
+        ),
     ] = None,
     labels_in: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read labels in as their people's verdicts, and stop.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read in what people decided (.jsonl, .csv, .parquet, or .json of Label Studio), and stop.",
+        ),
+    ] = None,
+    which: Annotated[
+        WhichVerdicts, typer.Option(help="Which verdicts to write: before the judge's was seen, held now, adjudicated.")
+    ] = WhichVerdicts.FIRST,
+    tasks_out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the queue as Label Studio's tasks, its interface beside, and stop."),
     ] = None,
     host: Annotated[str, typer.Option(help="Where to listen. Anything but this machine needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 is any free one.")] = PORT,
@@ -73,41 +111,73 @@ def review(
     """Audit what judges decided, in a browser: your own verdict first, then the judge's beside it."""
     from rubricgrade.agreement import read_labels
     from rubricgrade.cli.episodes import find_trajectories
+    from rubricgrade.cli.variables import read_vars
     from rubricgrade.review.desk import Desk
     from rubricgrade.review.episodes import find_episodes, require_trajectories
     from rubricgrade.review.queue import Mix
     from rubricgrade.review.records import reviewer_name
+    from rubricgrade.review.versions import flipped as find_flipped
 
     who = reviewer_name(reviewer) if reviewer is not None else _login()
     shares = Mix.parse(mix)
     given = [each.trajectory for each in find_trajectories(episodes)] if episodes else []
-    found = find_episodes(run, rubrics=rubric or (), trajectories=given)
+    if variables and not rubric:
+        raise InputError("--vars are values for a rubric that is named: --rubric FILE")
+    values = read_vars(variables or [])
+    if draw is None and (flipped or among):
+        raise InputError("--flipped and --among say how to draw: --draw N")
+    found = find_episodes(run, rubrics=rubric or (), variables=values, trajectories=given)
     desk = Desk(run, found, gold=() if gold is None else read_labels(gold), blind=blind)
     if draw is not None:
-        drawn = desk.draw(who, size=draw, mix=shares, seed=seed)
+        flips = find_flipped(desk) if flipped else None
+        names = [reviewer_name(name) for name in among or ()]
+        drawn = desk.draw(who, size=draw, mix=shares, seed=seed, flipped=flips, reviewers=names, overlap=overlap)
         note(f"drew {len(drawn.items)} of {drawn.population} (draw {drawn.id})")
     if labels_in is not None or labels_out is not None:
-        _labels(desk, labels_in, labels_out, redact=redact)
+        _labels(desk, labels_in, labels_out, which.value, redact=redact)
         return
     require_trajectories(found)
+    if tasks_out is not None:
+        _tasks(desk, tasks_out, redact=redact)
+        return
     _serve(desk, who, host=host, port=port, token=token, names=name or [], redact=redact, cache=cache)
 
 
-def _labels(desk: Desk, given: Path | None, wanted: Path | None, *, redact: bool) -> None:
+def _labels(desk: Desk, given: Path | None, wanted: Path | None, which: Which, *, redact: bool) -> None:
     from rubricgrade.agreement import read_labels
-    from rubricgrade.errors import StoreError
-    from rubricgrade.readers.native import replace_file
-    from rubricgrade.review.exporting import import_labels, label_lines, labels_of
+    from rubricgrade.review.exporting import import_labels, labels_file, labels_of
+    from rubricgrade.review.label_studio import read_annotations
+    from rubricgrade.review.tables import form_of
 
     if given is not None:
-        note(f"{import_labels(desk, read_labels(given), str(given))} labels read in")
+        read = read_annotations if given.suffix == ".json" else read_labels
+        note(f"{import_labels(desk, read(given), str(given))} labels read in")
     if wanted is not None:
-        labels = labels_of(desk)
-        try:
-            replace_file(wanted, label_lines(labels, redact=redact).encode())
-        except OSError as error:
-            raise StoreError(f"{wanted}: can't be written: {error.strerror or error}") from error
+        desk.require_whole()
+        labels = labels_of(desk, which)
+        _write(wanted, labels_file(labels, form_of(wanted), redact=redact))
         note(f"{len(labels)} labels written")
+
+
+def _tasks(desk: Desk, file: Path, *, redact: bool) -> None:
+    import asyncio
+
+    from rubricgrade.review.label_studio import INTERFACE, tasks_file, tasks_of
+
+    tasks = asyncio.run(tasks_of(desk, redact=redact))
+    _write(file, tasks_file(tasks))
+    _write(file.with_suffix(".xml"), INTERFACE.encode())
+    note(f"{len(tasks)} tasks written, and the interface to label them with: {file.with_suffix('.xml')}")
+
+
+def _write(file: Path, data: bytes) -> None:
+    from rubricgrade.errors import StoreError
+    from rubricgrade.readers.native import replace_file
+
+    try:
+        replace_file(file, data)
+    except OSError as error:
+        raise StoreError(f"{file}: can't be written: {error.strerror or error}") from error
 
 
 def _serve(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from rubricgrade.cli.choices import Cache, ExecutedBy, Judge, JudgeBase, JudgeRpm, Offline, Run, Verdicts, judging
+from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 def run(
+    context: typer.Context,
     tasks: Annotated[
         list[Path] | None, typer.Argument(metavar="TASK", help="Task directories. Not needed with --resume.")
     ] = None,
@@ -84,12 +87,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the score table only.")] = False,
 ) -> None:
     """Run an agent on tasks: fork, act, grade out of its sight, keep everything. Goes on where it was cut."""
-    import asyncio
-
     from rubricgrade.episode.agents.choosing import ModelOptions
     from rubricgrade.episode.limits import Limits
-    from rubricgrade.errors import JudgeError
-    from rubricgrade.report.exits import Exit
+    from rubricgrade.errors import JudgeError, StoreError
     from rubricgrade.runs.executing import choose_executor
     from rubricgrade.runs.manifest import read_manifest
     from rubricgrade.runs.places import place_of
@@ -100,10 +100,11 @@ def run(
     paths = list(tasks or ()) or [Path(facts.path) for facts in (there.tasks.values() if there else ())]
     loaded = load_tasks(paths)
     place = place_of(resume or output or f"runs/{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    place.check_writable()
     try:
         left = Purse(max_cost, place.lines()).left()
     except JudgeError as error:
-        raise typer.Exit(_stopped(error, place)) from None
+        raise typer.Exit(_stopped(error, context, place)) from None
     options = ModelOptions(
         api_base=api_base,
         concurrency=model_concurrency,
@@ -132,22 +133,40 @@ def run(
         retries=retries,
         max_cost=max_cost,
     )
+    again = _to_go_on(context, place)
     try:
-        lost = asyncio.run(_run(plan, choose_executor(executor, model=options), quiet=quiet))
-    except KeyboardInterrupt:
-        note(f"interrupted; go on with: rubricgrade run --resume {plan.folder}")
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        lost = complete(_run(plan, choose_executor(executor, model=options), again, quiet=quiet))
     except JudgeError as error:
         if error.cause != "budget":
             raise
-        raise typer.Exit(_stopped(error, place)) from None
-    raise typer.Exit(_report(plan, lost))
+        raise typer.Exit(_stopped(error, context, place)) from None
+    except StoreError as error:
+        raise StoreError(f"{error}\nwhat is finished is kept; go on with: {again}") from error
+    raise typer.Exit(_report(plan, lost, again))
 
 
-def _stopped(error: JudgeError, place: Place) -> int:
+REMEMBERED = frozenset({"tasks", "agent", "samples", "output", "resume", "network"})
+"""What a run's own record has, so that nobody need say it again."""
+
+
+def _to_go_on(context: typer.Context, place: Place, *, without: frozenset[str] = frozenset()) -> str:
+    """The command that makes what is missing, under the options that were given now."""
+    words = ["rubricgrade", "run", "--resume", str(place)]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name in REMEMBERED | without or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            words += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
+    return shlex.join(words)
+
+
+def _stopped(error: JudgeError, context: typer.Context, place: Place) -> int:
     from rubricgrade.report.exits import Exit
 
-    note(f"{error}\nwith a larger cap, or none: rubricgrade run --resume {place}")
+    note(f"{error}\nwith a larger cap, or none: {_to_go_on(context, place, without=frozenset({'max_cost'}))}")
     return Exit.COST_CAP
 
 
@@ -171,13 +190,14 @@ def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> A
     return choose_agent(name, options)
 
 
-async def _run(plan: Plan, executor: Executor, *, quiet: bool) -> int:
+async def _run(plan: Plan, executor: Executor, again: str, *, quiet: bool) -> int:
     """Make what is missing; returns how many attempts were lost."""
     from rubricgrade.cli.table import board
     from rubricgrade.runs.running import Lost, missing, run
 
     jobs = missing(plan)
     lost = 0
+    if_interrupted(f"what is finished is kept; go on with: {again}")
     with board(len(jobs), plan.concurrency, shown=not quiet) as shown:
         async for outcome in run(plan, executor=executor):
             if isinstance(outcome, Lost):
@@ -188,7 +208,7 @@ async def _run(plan: Plan, executor: Executor, *, quiet: bool) -> int:
     return lost
 
 
-def _report(plan: Plan, lost: int) -> int:
+def _report(plan: Plan, lost: int, again: str) -> int:
     from rubricgrade.cli.scoring import print_standing
     from rubricgrade.report.exits import Exit
     from rubricgrade.runs.standing import stand
@@ -198,7 +218,7 @@ def _report(plan: Plan, lost: int) -> int:
     note(f"kept in {plan.folder}")
     if lost or standing.overall.ungraded:
         if lost:
-            note(f"{lost} could not be made; try again with: rubricgrade run --resume {plan.folder}")
+            note(f"{lost} could not be made; try again with: {again}")
         return Exit.UNGRADED
     return Exit.DONE
 
@@ -220,8 +240,6 @@ def regrade(
     cache: Cache = None,
 ) -> None:
     """Grade a run again from what was left: no agent is run, and only what has changed is judged."""
-    import asyncio
-
     from rubricgrade.cli.scoring import print_standing
     from rubricgrade.report.exits import Exit
     from rubricgrade.runs.executing import choose_executor
@@ -235,12 +253,13 @@ def regrade(
     options = judging(
         judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks, rpm=judge_rpm
     )
-    changed = asyncio.run(
-        _regrade(place, choose_executor(executor), rubric, task or (), options, concurrency=concurrency)
-    )
+    if_interrupted("new grades so far are kept; the same command grades all again, with judges' answers from the cache")
+    changed = complete(_regrade(place, choose_executor(executor), rubric, task or (), options, concurrency=concurrency))
     standing = stand(place)
     print_standing(standing)
     note(f"{changed} scores changed")
+    if rubric is not None and changed:
+        note(f"by the tasks' own rubrics again: rubricgrade regrade {place}")
     raise typer.Exit(Exit.UNGRADED if standing.overall.ungraded else Exit.DONE)
 
 

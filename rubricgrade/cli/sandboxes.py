@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -33,12 +34,11 @@ def build(
     json: AsJson = False,
 ) -> None:
     """Build a template, unless the store has exactly this one already."""
-    import asyncio
-
     from rubricgrade.templates import Store, build, load_source
 
     place = Store(store)
-    built, fresh = asyncio.run(build(load_source(template), place))
+    if_interrupted("nothing was built")
+    built, fresh = complete(build(load_source(template), place))
     if json:
         print_json({"schema": "rubricgrade.template-build/1", "fresh": fresh, "template": _facts(built, place)})
         return
@@ -103,14 +103,12 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Try on this host whether a provider does all that a sandbox has to. Exits with 3 if it does not."""
-    import asyncio
-
     from rubricgrade.report.numbers import seconds
     from rubricgrade.report.visible import visible
     from rubricgrade.sandbox.choosing import named
     from rubricgrade.sandbox.conformance import run
 
-    results = asyncio.run(run(named(provider)))
+    results = complete(run(named(provider)))
     failed = [result for result in results if result.problem]
     if json:
         checks = [{"name": each.name, "problem": each.problem, "seconds": each.seconds} for each in results]
@@ -132,12 +130,10 @@ def reap(
     json: AsJson = False,
 ) -> None:
     """Remove what crashed graders and builders left behind; never what a living one holds."""
-    import asyncio
-
     from rubricgrade.sandbox import default_provider
     from rubricgrade.templates import Store
 
-    removed = asyncio.run(default_provider().reap(label, older_than))
+    removed = complete(default_provider().reap(label, older_than))
     builds = Store(store).reap()
     if json:
         print_json({"schema": "rubricgrade.reaped/1", "sandboxes": removed, "builds": builds})

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Json, Judge, JudgeBase, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Cache, Json, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -24,13 +25,12 @@ def check(
     *,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Prove tasks: the reference solves it, doing nothing does not, twice the same, nothing sealed is in reach."""
-    import asyncio
-
     from rubricgrade.episode.site import site_of
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
@@ -38,7 +38,9 @@ def check(
     from rubricgrade.runs.running import load_tasks
 
     loaded = load_tasks(tasks)
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded)
+    options = judging(
+        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
+    )
 
     async def prove() -> list[Finding]:
         found: list[Finding] = []
@@ -53,7 +55,7 @@ def check(
                 found.append(finding)
         return found
 
-    held = {finding.holds for finding in asyncio.run(prove())}
+    held = {finding.holds for finding in complete(prove())}
     raise typer.Exit(Exit.BELOW if False in held else Exit.UNGRADED if None in held else Exit.DONE)
 
 
@@ -68,19 +70,20 @@ def quality(
     json: Json = False,
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Find what is flaky, ambiguous, unsolved, leaking or a duplicate. Exit 1: some; 3: not all could be found out."""
-    import asyncio
-
     from rubricgrade.quality import duplicates, task_quality
     from rubricgrade.report.exits import Exit
     from rubricgrade.runs.running import load_tasks
 
     loaded = load_tasks(tasks)
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded)
+    options = judging(
+        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
+    )
     twice = duplicates(loaded)
 
     async def all_of() -> list[QualityReport]:
@@ -92,7 +95,7 @@ def quality(
                 _print_quality(made[-1], runs)
         return made
 
-    reports = asyncio.run(all_of())
+    reports = complete(all_of())
     if json:
         print_json({"schema": "rubricgrade.quality/1", "tasks": [report.model_dump(mode="json") for report in reports]})
     doubted, undecided = any(each.doubts for each in reports), any(each.undecided for each in reports)
@@ -150,20 +153,19 @@ def verify(
     logs: Annotated[Path, typer.Option(metavar="DIR", help="Harbor's log folder.")] = Path("/logs"),
     judge: Judge = None,
     judge_api_base: JudgeBase = None,
+    judge_rpm: JudgeRpm = None,
     offline: Offline = False,
     verdicts: Verdicts = None,
     cache: Cache = None,
 ) -> None:
     """Grade inside a Harbor container; what an exported task's test.sh calls. Writes no reward without a score."""
-    import asyncio
-
     from rubricgrade.episode.exporting import verify
     from rubricgrade.report.exits import Exit
 
     beside = tests / "verdicts.jsonl"
     files = [*(verdicts or ()), *([beside] if judge is None and beside.is_file() else [])]
-    options = judging(judge, judge_api_base, offline=offline, verdicts=files, cache=cache)
-    grade = asyncio.run(verify(tests, workspace.resolve(), logs, judge=options))
+    options = judging(judge, judge_api_base, offline=offline, verdicts=files, cache=cache, rpm=judge_rpm)
+    grade = complete(verify(tests, workspace.resolve(), logs, judge=options))
     typer.echo(f"{grade.status}: {grade.score if grade.score is not None else grade.cause}")
     raise typer.Exit(Exit.DONE if grade.score is not None else Exit.UNGRADED)
 

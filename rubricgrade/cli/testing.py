@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.report.exits import Exit
 
@@ -35,6 +36,7 @@ def try_examples(
     ] = 1,
     judge: choices.Judge = None,
     api_base: choices.JudgeBase = None,
+    judge_rpm: choices.JudgeRpm = None,
     offline: choices.Offline = False,
     verdicts: choices.Verdicts = None,
     cache: choices.Cache = None,
@@ -49,8 +51,6 @@ def try_examples(
 
     Exit codes: 0 all as expected; 1 something is not, or flips; 3 something could not be decided; 4 the cost cap.
     """
-    import asyncio
-
     from rubricgrade.authoring.deciding import deciding
     from rubricgrade.authoring.testing import try_rubric
     from rubricgrade.cli.variables import read_vars
@@ -67,6 +67,7 @@ def try_examples(
         file,
         model=judge,
         base=api_base,
+        per_minute=judge_rpm,
         offline=offline or missing is not None,
         verdicts=verdicts or (),
         cache=False if repeat > 1 else cache,
@@ -74,7 +75,7 @@ def try_examples(
     )
     judges = Judges(options)
     document = read_document(file.read_bytes(), str(file))
-    done = asyncio.run(try_rubric(loaded, document, judge=judges, only=criterion, repeat=repeat))
+    done = complete(try_rubric(loaded, document, judge=judges, only=criterion, repeat=repeat))
     if missing is not None:
         write_verdicts(missing, judges.unanswered.values())
         note(f"questions without a verdict: {len(judges.unanswered)}, written to {missing}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from rubricgrade.episode.beginning import begun
 from rubricgrade.episode.harbor import NAME
 from rubricgrade.episode.task import BUILT_IN
 from rubricgrade.errors import Fault, InputError
@@ -65,25 +66,26 @@ def import_vendor(source: Path, target: Path) -> Imported:
     faults += [Fault("is needed", str(source / name)) for name in ("grade.sh", "tests") if not (source / name).exists()]
     if faults:
         raise InputError(faults)
-    _new(target)
-    tools, notes = _tools(source, about)
-    settings = {"tools": tools, "max_steps": about.get("max_steps")}
-    _write_task(target, cast("str", instruction), settings, {k: v for k, v in about.items() if k not in TOLD})
-    environment = target / "environment"
-    shutil.copytree(
-        source, environment, ignore=lambda at, names: [n for n in names if n in VENDOR and Path(at) == source]
-    )
-    workdir = str(about.get("workdir") or "/work")
-    if (source / "Dockerfile").is_file():
-        shutil.copy(source / "Dockerfile", environment / "Dockerfile")
-    else:
-        (environment / "Dockerfile").write_text(f"FROM python:3.13-slim\nWORKDIR {workdir}\nCOPY . {workdir}/\n")
-    shutil.copytree(source / "tests", target / "tests" / "tests")
-    shutil.copy(source / "grade.sh", target / "tests" / "grade.sh")
-    (target / "tests" / "test.sh").write_text(GRADE)
-    notes.append("grade.sh runs beside the agent's code; a rubric of checks in tests/rubric.yaml would be safer")
-    if (source / "solution.patch").is_file():
-        _solution(target, (source / "solution.patch").read_text())
+    _check_name(target)
+    with begun(target):
+        tools, notes = _tools(source, about)
+        settings = {"tools": tools, "max_steps": about.get("max_steps")}
+        _write_task(target, cast("str", instruction), settings, {k: v for k, v in about.items() if k not in TOLD})
+        environment = target / "environment"
+        shutil.copytree(
+            source, environment, ignore=lambda at, names: [n for n in names if n in VENDOR and Path(at) == source]
+        )
+        workdir = str(about.get("workdir") or "/work")
+        if (source / "Dockerfile").is_file():
+            shutil.copy(source / "Dockerfile", environment / "Dockerfile")
+        else:
+            (environment / "Dockerfile").write_text(f"FROM python:3.13-slim\nWORKDIR {workdir}\nCOPY . {workdir}/\n")
+        shutil.copytree(source / "tests", target / "tests" / "tests")
+        shutil.copy(source / "grade.sh", target / "tests" / "grade.sh")
+        (target / "tests" / "test.sh").write_text(GRADE)
+        notes.append("grade.sh runs beside the agent's code; a rubric of checks in tests/rubric.yaml would be safer")
+        if (source / "solution.patch").is_file():
+            _solution(target, (source / "solution.patch").read_text())
     return Imported(target, tuple(notes))
 
 
@@ -102,28 +104,29 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
     if missing := [key for key in SWE_KEYS if not row.get(key) and key != "PASS_TO_PASS"]:
         raise InputError(f"no row of SWE-bench: it lacks {', '.join(missing)}")
     tests = [*_list(row["FAIL_TO_PASS"]), *_list(row.get("PASS_TO_PASS") or [])]
-    _new(target)
-    names = ("repo", "base_commit", "version", "difficulty")
-    # Without its files an agent could only fail, and that would look like a 0.
-    settings = {} if repository is not None else {"needs_image": True}
-    _write_task(target, str(row["problem_statement"]), settings, {key: row[key] for key in names if row.get(key)})
-    image = row.get("image_name") or row.get("docker_image") or f"swebench/{row['instance_id']}"
-    notes: list[str] = []
-    lines = [f"FROM {image}", "WORKDIR /testbed"]
-    if repository is None:
-        notes.append(f"the files of {row.get('repo')} are in the image {image}, which is not fetched here")
-        notes.append("to run it here, import it with --repository and a clone")
-    else:
-        _archive(repository, str(row.get("base_commit") or "HEAD"), target / "environment" / "files")
-        lines.append("COPY files/ /testbed/")
-    (target / "environment").mkdir(exist_ok=True)
-    (target / "environment" / "Dockerfile").write_text("\n".join(lines) + "\n")
-    (target / "tests").mkdir()
-    (target / "tests" / "test.patch").write_text(str(row.get("test_patch") or ""))
-    (target / "tests" / "test.sh").write_text(_swe_script(tests))
-    if row.get("patch"):
-        _solution(target, str(row["patch"]))
-    notes.append("the tests run beside the agent's code, as in SWE-bench")
+    _check_name(target)
+    with begun(target):
+        names = ("repo", "base_commit", "version", "difficulty")
+        # Without its files an agent could only fail, and that would look like a 0.
+        settings = {} if repository is not None else {"needs_image": True}
+        _write_task(target, str(row["problem_statement"]), settings, {key: row[key] for key in names if row.get(key)})
+        image = row.get("image_name") or row.get("docker_image") or f"swebench/{row['instance_id']}"
+        notes: list[str] = []
+        lines = [f"FROM {image}", "WORKDIR /testbed"]
+        if repository is None:
+            notes.append(f"the files of {row.get('repo')} are in the image {image}, which is not fetched here")
+            notes.append("to run it here, import it with --repository and a clone")
+        else:
+            _archive(repository, str(row.get("base_commit") or "HEAD"), target / "environment" / "files")
+            lines.append("COPY files/ /testbed/")
+        (target / "environment").mkdir(exist_ok=True)
+        (target / "environment" / "Dockerfile").write_text("\n".join(lines) + "\n")
+        (target / "tests").mkdir()
+        (target / "tests" / "test.patch").write_text(str(row.get("test_patch") or ""))
+        (target / "tests" / "test.sh").write_text(_swe_script(tests))
+        if row.get("patch"):
+            _solution(target, str(row["patch"]))
+        notes.append("the tests run beside the agent's code, as in SWE-bench")
     return Imported(target, tuple(notes))
 
 
@@ -177,12 +180,9 @@ def _tool_name(item: Any) -> str:
     return str(item)
 
 
-def _new(target: Path) -> None:
-    if target.exists():
-        raise InputError(Fault("is there already", str(target)))
+def _check_name(target: Path) -> None:
     if not NAME.match(target.name):
         raise InputError(Fault("is no name for a task: letters, digits, '.', '_' and '-'", str(target)))
-    target.mkdir(parents=True)
 
 
 def _write_task(target: Path, instruction: str, settings: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:

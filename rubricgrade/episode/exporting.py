@@ -6,9 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
+from rubricgrade.episode.beginning import begun
 from rubricgrade.episode.site import site_of
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import Fault, InputError
 from rubricgrade.grading import agrade
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
@@ -35,14 +35,18 @@ def export_task(task: Task, target: Path) -> tuple[str, ...]:
     Raises:
         InputError: The target is there already.
     """
-    if target.exists():
-        raise InputError(Fault("is there already", str(target)))
-    shutil.copytree(task.folder, target, ignore=shutil.ignore_patterns("__pycache__", "plays", "tools", "runs"))
+    with begun(target):
+        shutil.copytree(
+            task.folder,
+            target,
+            ignore=shutil.ignore_patterns("__pycache__", "plays", "tools", "runs"),
+            dirs_exist_ok=True,
+        )
+        if not task.by_script:
+            workdir = site_of(task).recipe.workdir
+            (target / "tests" / "test.sh").write_text(SCRIPT.format(version=__version__, workdir=workdir))
+            (target / "tests" / "test.sh").chmod(0o755)
     notes: list[str] = []
-    if not task.by_script:
-        workdir = site_of(task).recipe.workdir
-        (target / "tests" / "test.sh").write_text(SCRIPT.format(version=__version__, workdir=workdir))
-        (target / "tests" / "test.sh").chmod(0o755)
     if task.settings.outside is not None:
         notes.append("Harbor has no tools outside of its container: the task's own tools were left out")
     solution = target / "solution"

@@ -57,7 +57,7 @@ def assemble(
     leaves = list(_leaves(criteria))
     values = {item.id: item.value for item in [*gates, *leaves]}
     scored = score(rubric, values)
-    settled = tuple(_settle(result, scored, top=True) for result in criteria)
+    settled = tuple(_settle(result, scored, leaves, top=True) for result in criteria)
     causes = () if scored.score is not None else _causes(scored, [*gates, *leaves], set(open_items(rubric, values)))
     status = "gated" if scored.gated else "ungraded" if scored.score is None else "graded"
     return Grade(
@@ -97,14 +97,16 @@ def _asked(leaves: Sequence[CriterionResult]) -> Iterator[CriterionResult]:
         yield from leaf.parts
 
 
-def _settle(result: CriterionResult, scored: Scored, *, top: bool) -> CriterionResult:
-    """A result with the value that counts after thresholds, needs and groups."""
+def _settle(
+    result: CriterionResult, scored: Scored, leaves: Sequence[CriterionResult], *, top: bool
+) -> CriterionResult:
+    """A result with the value that counts after thresholds, needs and groups. `leaves` are all of the rubric's."""
     if result.verdict == "not_applicable":
         return result
     counts = scored.values[result.id]
     update: dict[str, object] = {}
     if result.by == "criteria":
-        update["parts"] = tuple(_settle(part, scored, top=False) for part in result.parts)
+        update["parts"] = tuple(_settle(part, scored, leaves, top=False) for part in result.parts)
     open_inside = any(part.open for part in _leaves([result]))
     if counts.decided and not open_inside:
         value = float(counts.low)
@@ -116,7 +118,8 @@ def _settle(result: CriterionResult, scored: Scored, *, top: bool) -> CriterionR
         if top and result.points is not None:
             update["earned"] = result.points * value
     elif result.by == "criteria":
-        first = next(part for part in _leaves([result]) if part.open)
+        # A part may wait (`needs`) for something outside of its group, with nothing open in it.
+        first = next(part for part in [*_leaves([result]), *leaves] if part.open)
         update |= {"verdict": "not_run" if first.verdict == "not_run" else "error", "cause": first.cause}
     return result.model_copy(update=update)
 

@@ -16,6 +16,9 @@ from rubricgrade.rubric import Rubric
 from rubricgrade.store.verdicts import Verdict, VerdictCache
 from rubricgrade.trajectory import Trajectory
 
+MOST_KEPT = 256
+"""Rubrics whose questions are kept worded: a server may be sent another one with every request."""
+
 
 class Judges:
     """Open it once, grade many: every grade inside shares one client, one cache and one budget.
@@ -67,8 +70,16 @@ class Judges:
             chat=self._chat,
             verdicts=self._cache,
             documents=documents,
-            questions=self._questions.setdefault(rubric.hash, Questions(rubric, self.options.style)),
+            questions=self._questions_of(rubric),
         )
+
+    def _questions_of(self, rubric: Rubric) -> Questions:
+        found = self._questions.get(rubric.hash)
+        if found is None:
+            if len(self._questions) >= MOST_KEPT:
+                self._questions.clear()
+            found = self._questions[rubric.hash] = Questions(rubric, self.options.style)
+        return found
 
     def done(self, judging: Judging) -> None:
         """Take note of what one grade could not ask."""

@@ -19,6 +19,7 @@ from rubricgrade.episode.stage import Agent, Script, Stage
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, JudgeError, SandboxError
 from rubricgrade.grading.judges import Judges
+from rubricgrade.grading.together import together
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.redteam.attack import Attack, Plan, Target
 from rubricgrade.redteam.library import attacks_of
@@ -108,7 +109,7 @@ async def red_team(
             async with slots:
                 return await _tried(field, attack, target, nothing.grade, margin)
 
-        results = await asyncio.gather(*(one(attack) for attack in (attacks_of(task) if attacks is None else attacks)))
+        results = await together(one(attack) for attack in (attacks_of(task) if attacks is None else attacks))
     return TaskReport(
         task=task.id,
         hash=task.hash,

@@ -13,10 +13,12 @@ from rubricgrade import tree
 from rubricgrade.episode.limits import Limits
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import CheckError, InputError, JudgeError, SandboxError
+from rubricgrade.errors import CheckError, Fault, InputError, JudgeError, SandboxError
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.runs.executing import Executor, Local, Terms, Workers
+from rubricgrade.runs.lines import FILE as LINES
 from rubricgrade.runs.lines import Line, line_of
+from rubricgrade.runs.manifest import FILE as MANIFEST
 from rubricgrade.runs.manifest import enter, manifest_of
 from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.places.local import LocalPlace
@@ -95,7 +97,7 @@ async def run(
         executor: Who plays and grades; default: this process, with `provider`. Only this process writes the record.
 
     Raises:
-        InputError: The folder holds another run.
+        InputError: The folder holds another run, or something else where attempts would go.
         JudgeError: ``budget``: the cost cap is reached, or it can't be known whether it is.
         StoreError: The run's folder can't be written.
     """
@@ -110,6 +112,7 @@ async def run(
         network=plan.network,
         judge=judge,
     )
+    _refuse_strangers(place, plan.tasks)
     manifest = enter(place, wanted)
     jobs = missing(plan)
     if not isinstance(place, LocalPlace):
@@ -121,6 +124,18 @@ async def run(
         async with aclosing(_worked(jobs, crew)) as outcomes:
             async for outcome in outcomes:
                 yield outcome
+
+
+def _refuse_strangers(place: Place, tasks: Sequence[Task]) -> None:
+    """Take no folder in which others keep something under our names: the folder of an attempt is emptied first."""
+    if not isinstance(place, LocalPlace):
+        return
+    names = [LINES, *(task.id for task in tasks)]
+    # In this order: who begins this run at the same time writes its manifest before anything else.
+    there = [place.folder / name for name in names if (place.folder / name).exists()]
+    if there and place.read(MANIFEST) is None:
+        why = f"is where the run would write, and belongs to none (there is no {MANIFEST}): name another folder"
+        raise InputError([Fault(why, str(path)) for path in there])
 
 
 async def _worked(jobs: list[tuple[Task, int]], crew: _Crew) -> AsyncGenerator[Outcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,8 +50,9 @@ def opened(file: Path) -> Generator[Journal]:
         StoreError: It can't be read or written.
     """
     try:
-        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         try:
+            _require_file(handle, file)
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield Journal(handle)
         finally:
@@ -68,11 +70,22 @@ def whole_lines(file: Path) -> list[bytes]:
         StoreError: It can't be read.
     """
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            _require_file(handle, file)
+            content = b"".join(iter(lambda: os.read(handle, BLOCK), b""))
+        finally:
+            os.close(handle)
     except FileNotFoundError:
         return []
     except OSError as error:
+        if isinstance(error, StoreError):
+            raise
         raise StoreError(f"can't read {file}: {error.strerror or error}") from error
-    with os.fdopen(handle, "rb") as stream:
-        content = stream.read()
     return content[: content.rfind(b"\n") + 1].splitlines()
+
+
+def _require_file(handle: int, file: Path) -> None:
+    """A folder holds no lines, and a pipe in its place would be waited for without end."""
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise StoreError(f"{file} is no file")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from rubricgrade.cli.app import app
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error, spread
 from tests.cli.program import run, write_episode, write_rubric
 
@@ -154,3 +158,21 @@ def test_cached_tokens_are_in_the_summary(asked: list[str | Path], server: Scrip
 def test_what_cannot_be_used_is_bad_input(asked: list[str | Path], option: str, value: str) -> None:
     done = run(*asked, option, value)
     assert done.code == 2
+
+
+def test_every_verb_that_asks_a_judge_keeps_a_pace() -> None:
+    found = dict(verbs(get_command(app)))
+    with_judge = {name for name, options in found.items() if "--judge" in options or name == "judge check"}
+    assert {"run", "grade", "regrade", "serve", "test", "task check"} <= with_judge
+    # What shows prompts sends none.
+    assert {name for name in with_judge if "--judge-rpm" not in found[name]} == {"preview"}
+    assert "--rpm" in found["run"]
+
+
+def verbs(command: Any, *path: str) -> Iterator[tuple[str, set[str]]]:
+    """Every verb with its options."""
+    if isinstance(command, TyperGroup):
+        for name, each in command.commands.items():
+            yield from verbs(each, *path, name)
+    else:
+        yield " ".join(path), {option for parameter in command.params for option in parameter.opts}

@@ -165,3 +165,10 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         export_task(Task.load(EXAMPLES / "calc"), tmp_path)
     with pytest.raises(InputError, match="is there already"):
         import_vendor(write(tmp_path / "vendor", VENDOR), tmp_path)
+
+
+def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    row = {"instance_id": "a", "problem_statement": "Mend it.", "FAIL_TO_PASS": ["t"], "PASS_TO_PASS": []}
+    with pytest.raises(InputError):
+        import_swe_bench(row, tmp_path / "task", repository=tmp_path / "no repository")
+    assert [*tmp_path.iterdir()] == []

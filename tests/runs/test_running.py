@@ -106,6 +106,17 @@ def test_another_agent_or_a_changed_task_is_another_run(task: Path, tmp_path: Pa
         run_all(plan_of(task, folder))
 
 
+@pytest.mark.parametrize("name", ["answer/0/thesis.txt", FILE])
+def test_what_others_keep_under_our_names_is_not_touched(task: Path, tmp_path: Path, name: str) -> None:
+    theirs = tmp_path / "run" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("years of work")
+    with pytest.raises(InputError, match="belongs to none"):
+        run_all(plan_of(task, tmp_path / "run"))
+    assert theirs.read_text() == "years of work"
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
 class Unwell(BubblewrapProvider):
     """A host that refuses sandboxes of agents for a while."""
 

@@ -62,7 +62,7 @@ def choose_agent(name: str, options: ModelOptions | None = None, *, shared: Shar
         case "litellm" if rest:
             options = options or ModelOptions()
             budget = None if options.max_cost is None else Budget(options.max_cost)
-            chat = connect(replace(options, model=rest), budget=budget, shared=shared)
+            chat = connect(replace(options, model=rest), budget=budget, shared=shared, purpose="agent")
             return ToolLoop(rest, chat, options.temperature, options.max_tokens)
         case "command" if rest:
             return CommandAgent(rest)
