@@ -13,7 +13,7 @@ from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.review import acting
 from rubricgrade.review.desk import Desk
 from rubricgrade.review.episodes import find_episodes
-from rubricgrade.review.exporting import label_lines, labels_of
+from rubricgrade.review.exporting import labels_file, labels_of
 from rubricgrade.review.figures import figures
 
 EXAMPLE = Path(__file__).parent / "travel-mis"
@@ -40,7 +40,7 @@ def main() -> None:
             print(f"{key}: judged {episode.grade.score}, with what people say {desk.effective(episode).score}")
         pooled = figures(desk, "anna").agreement.pooled
         print(f"{pooled.compared} verdicts, {pooled.accuracy.value:.0%} equal")
-        print(label_lines(labels_of(desk)), end="")
+        print(labels_file(labels_of(desk)).decode(), end="")
 
 
 if __name__ == "__main__":

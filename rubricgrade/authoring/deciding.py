@@ -22,6 +22,7 @@ def deciding(
     verdicts: Sequence[Path] = (),
     cache: Path | Literal[False] | None = None,
     max_cost: float | None = None,
+    per_minute: float | None = None,
 ) -> JudgeOptions:
     """The judge's settings.
 
@@ -34,7 +35,16 @@ def deciding(
         verdicts: Recorded verdicts, instead of those beside the rubric.
         cache: The verdict cache.
         max_cost: US dollars after which no call is made.
+        per_minute: Calls that may start in a minute.
     """
     offline = offline or not (model or names_judge(rubric))
     files = tuple(verdicts) or (beside(file) if offline else ())
-    return JudgeOptions(model=model, api_base=base, offline=offline, verdicts=files, cache=cache, max_cost=max_cost)
+    return JudgeOptions(
+        model=model,
+        api_base=base,
+        offline=offline,
+        verdicts=files,
+        cache=cache,
+        max_cost=max_cost,
+        per_minute=per_minute,
+    )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.contract import AskFailed, Kind, Reply, Request
 from rubricgrade.chat.faults import Fault, Part
+from rubricgrade.chat.place import place_of
 from rubricgrade.chat.prices import Price
 from rubricgrade.chat.reading import Answer, Tokens
 from rubricgrade.chat.retrying import Retry
-from rubricgrade.chat.sharing import Ask, Shared
-from rubricgrade.chat.slots import slots_of
+from rubricgrade.chat.sharing import Ask, Purpose, Shared
 from rubricgrade.result import NO_USAGE, Usage
 
 _LEFT_OUT: dict[Part, str] = {
@@ -33,11 +34,12 @@ _REMEDIES: dict[Kind, str] = {
     "unreachable": "Check that the API base is right, and what runs there.",
     "unreadable": "Check that what answers at the API base is a model.",
 }
-_CHARACTERS_PER_TOKEN = 4
-_IMAGE = 6000
-"""Characters that cost as much as an image does."""
+_FEWEST_BYTES_PER_TOKEN = 3
+"""Of UTF-8, in nearly all texts and models."""
+_IMAGE = 4500
+"""Bytes that cost as much as an image does."""
 _EXPECTED_OUTPUT = 500
-"""Tokens that a reply is expected to have before any was seen."""
+"""Tokens that a reply without a limit is expected to have before any was seen."""
 
 
 class Route(Protocol):
@@ -91,17 +93,19 @@ class Caller:
         model: As the caller names it.
         route: How it is reached.
         place: What shares its slots: an origin or a provider.
+        purpose: What it is asked for.
         limit: Calls under way at once at that place.
-        per_minute: Calls that may start there in a minute.
+        per_minute: Calls that may start there in a minute for that purpose.
         retry: How patient an ask is.
         budget: The cap on costs; None sets none.
         price: What it costs; None is unknown.
-        shared: Limits that other processes keep too; None for none.
+        shared: Who keeps the limits together with other processes; None for this process alone.
     """
 
     model: str
     route: Route
     place: str
+    purpose: Purpose
     limit: int
     per_minute: float | None = None
     retry: Retry = field(default_factory=Retry)
@@ -163,8 +167,11 @@ class Caller:
             )
 
     async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
-        async with slots_of(self.place).slot(self.limit, self.per_minute):
-            reserved = self.budget.reserve(self.model, self._estimate(request)) if self.budget else 0.0
+        admitted = (
+            nullcontext() if self.shared else place_of(self.place).call(self.purpose, self.limit, self.per_minute)
+        )
+        async with admitted:
+            reserved = await self.budget.take(self.model, self._estimate(request)) if self.budget else 0.0
             ticket = await self.shared.take(self._asked(request)) if self.shared else ""
             started = time.monotonic()
             tokens: Tokens | None = None
@@ -187,14 +194,15 @@ class Caller:
         return answer
 
     def _asked(self, request: Request) -> Ask:
-        return Ask(self.model, self.place, self.limit, self.per_minute, self._estimate(request))
+        return Ask(self.purpose, self.model, self.place, self.limit, self.per_minute, self._estimate(request))
 
     def _estimate(self, request: Request) -> float | None:
         if self.price is None:
             return None
-        characters = sum(_size(message.get("content")) for message in request.messages)
-        output = min(request.max_tokens or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
-        return self.price.cost(Tokens(input=characters // _CHARACTERS_PER_TOKEN, output=output))
+        size = sum(_size(message.get("content")) for message in request.messages)
+        return self.price.cost(
+            Tokens(input=size // _FEWEST_BYTES_PER_TOKEN, output=request.max_tokens or _EXPECTED_OUTPUT)
+        )
 
     def _told(self, fault: Fault, calls: int) -> str:
         tries = "" if calls <= 1 else f" ({calls} attempts)"
@@ -204,11 +212,11 @@ class Caller:
 
 
 def _size(content: Any) -> int:
-    """Characters of a message, an image counted as so many."""
+    """Bytes of a message, an image counted as so many."""
     if not isinstance(content, list):
-        return len(str(content or ""))
+        return len(str(content or "").encode(errors="replace"))
     parts = cast("list[dict[str, Any]]", content)
-    return sum(len(str(part["text"])) if "text" in part else _IMAGE for part in parts)
+    return sum(_size(part["text"]) if "text" in part else _IMAGE for part in parts)
 
 
 def _has(request: Request, part: Part) -> bool:

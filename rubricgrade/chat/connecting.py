@@ -13,7 +13,7 @@ from rubricgrade.chat.contract import AskFailed, Chat, Reply, Request
 from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.retrying import Retry
 from rubricgrade.chat.routing import Forced, find_endpoint, is_local, pick
-from rubricgrade.chat.sharing import Shared
+from rubricgrade.chat.sharing import Purpose, Shared
 from rubricgrade.errors import InputError, MissingExtraError
 
 _OURS = frozenset({
@@ -69,6 +69,7 @@ def connect(
     budget: Budget | None = None,
     route: Forced = "auto",
     shared: Shared | None = None,
+    purpose: Purpose = "judge",
 ) -> Chat:
     """Make a way to ask models. Opens nothing; safe to make outside an event loop and to use on several.
 
@@ -78,7 +79,8 @@ def connect(
         budget: A cap that is shared with others; default: one of its own for `options.max_cost`.
         route: ``auto`` takes the built-in route for OpenAI and for endpoints that speak its protocol, and litellm for
             all others; the other two force one.
-        shared: Limits that other processes keep too, beside those of this one.
+        shared: Who keeps the limits on calls together with other processes, instead of this process alone.
+        purpose: What is asked for; calls for another purpose have a pace of their own.
 
     Raises:
         InputError: `options.extra` holds what it can't.
@@ -93,7 +95,7 @@ def connect(
         raise MissingExtraError("A judge in this process", "local")
     if budget is None and options.max_cost is not None:
         budget = Budget(options.max_cost)
-    return _Connection(options, retry or Retry(), budget, route, shared=shared)
+    return _Connection(options, retry or Retry(), budget, route, shared=shared, purpose=purpose)
 
 
 def preload(options: Options) -> None:
@@ -115,12 +117,14 @@ class _Connection:
         route: Forced,
         *,
         shared: Shared | None,
+        purpose: Purpose,
     ) -> None:
         self._options = options
         self._retry = retry
         self._budget = budget
         self._route: Forced = route
         self._shared = shared
+        self._purpose: Purpose = purpose
         self._callers: dict[str, Caller] = {}
 
     async def ask(self, request: Request) -> Reply:
@@ -136,6 +140,7 @@ class _Connection:
             model,
             route,
             place,
+            self._purpose,
             # A model in this process reads one prompt at a time.
             limit=1 if is_local(model) else options.concurrency,
             per_minute=options.per_minute,

@@ -6,6 +6,7 @@ Error texts come from servers: they are cut, stripped of control characters and 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -33,6 +34,14 @@ _TOO_LONG = re.compile(
 )
 _FILTERED = re.compile(r"content[ _-]?(management[ _-]?)?(filter|policy)|responsible ?ai", re.IGNORECASE)
 _NO_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE)
+# Providers name their billing pages in answers to calls that are merely too quick, too.
+_QUICK = re.compile(r"rate.?limit|per.?(?:second|minute|hour|day)\b|\b[RT]P[SMHD]\b", re.IGNORECASE)
+_WAIT = re.compile(
+    r"\bretry_?delay\W{1,8}(?P<delay>\d{1,9}(?:\.\d{1,9})?)s"
+    r"|\b(?:try again|retry) (?:in|after) (?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m(?!s))?"
+    r"(?:(?P<number>\d{1,9}(?:\.\d{1,9})?) ?(?P<unit>ms|s\b|sec))?",
+    re.IGNORECASE,
+)
 _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
     ("max_tokens", re.compile(r"max_tokens.*max_completion_tokens", re.DOTALL)),
     ("temperature", re.compile(r"temperature")),
@@ -104,7 +113,10 @@ def from_status(status: int, text: str, headers: Mapping[str, str], *, key: str 
     kind = _kind_of(status, text)
     if kind == "bad_request":
         return Fault(kind, detail, refuses=refused_part(text))
-    return Fault(kind, detail, after=retry_after(headers), maybe_billed=kind == "timeout")
+    after = retry_after(headers)
+    if after is None and kind == "rate_limited":
+        after = _told_wait(text)
+    return Fault(kind, detail, after=after, maybe_billed=kind == "timeout")
 
 
 def _message(text: str) -> str:
@@ -125,7 +137,7 @@ def _kind_of(status: int, text: str) -> Kind:
         case 413:
             return "too_long"
         case 429:
-            return "auth" if _NO_QUOTA.search(text) else "rate_limited"
+            return "auth" if _is_out_of_money(text) else "rate_limited"
         case 408 | 504 | 524:
             return "timeout"
         case 409 | 425:
@@ -136,6 +148,24 @@ def _kind_of(status: int, text: str) -> Kind:
             return "not_found"
         case _:
             return "bad_request"
+
+
+def _is_out_of_money(text: str) -> bool:
+    """Whether a refusal for "too many" calls means that no later call will be taken either."""
+    if "insufficient_quota" in text:
+        return True
+    return _NO_QUOTA.search(text) is not None and _QUICK.search(text) is None and _told_wait(text) is None
+
+
+def _told_wait(text: str) -> float | None:
+    """Seconds to wait as an error text names them: "Please try again in 1m2.5s", "retryDelay": "34s"."""
+    for match in _WAIT.finditer(text):
+        hours, minutes, number = (float(match[name] or 0) for name in ("hours", "minutes", "number"))
+        seconds = float(match["delay"] or 0) + 3600 * hours + 60 * minutes
+        seconds += number / 1000 if (match["unit"] or "").lower() == "ms" else number
+        if seconds:
+            return seconds
+    return None
 
 
 def refused_part(text: str) -> Part | None:
@@ -159,21 +189,28 @@ def from_error_object(error: Any, *, key: str | None = None) -> Fault:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait by ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date, by the server's own clock)."""
+    waits = (_seconds(headers.get("retry-after-ms", ""), 1000), _retry_after(headers))
+    return next((wait for wait in waits if wait is not None), None)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    value = headers.get("retry-after", "").strip()
+    if not value[:1].isalpha():
+        return _seconds(value)
     try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return _sane(float(milliseconds) / 1000)
-        if not (value := headers.get("retry-after", "").strip()):
-            return None
-        if not value[0].isalpha():
-            return _sane(float(value))
         now = parsedate_to_datetime(headers["date"]) if "date" in headers else datetime.now(UTC)
-        return _sane((parsedate_to_datetime(value) - now).total_seconds())
+        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _sane(seconds: float) -> float | None:
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - NaN is the one that differs from itself
+def _seconds(number: str, of_one: int = 1) -> float | None:
+    """A number of seconds, or of parts of one; None if it is no number."""
+    try:
+        seconds = float(number) / of_one
+    except ValueError:
+        return None
+    return max(0.0, seconds) if not math.isnan(seconds) else None
 
 
 def shown(text: str, key: str | None = None) -> str:

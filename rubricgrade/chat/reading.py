@@ -16,9 +16,17 @@ _FINISHES: Mapping[str, Finish] = {
     "content_filter": "filtered",
     "safety": "filtered",
     "recitation": "filtered",
+    "prohibited_content": "filtered",
+    "blocklist": "filtered",
+    "spii": "filtered",
+    "guardrail_intervened": "filtered",
     "refusal": "refused",
 }
-_MOST_TOKENS = 10**9
+_MOST_TOKENS = 2 * 10**7
+"""Of one attempt; no model reads or writes so many, so that a larger number is none."""
+
+_MOST_PARTS = 200_000
+"""Objects and lists of one body, braces in texts included; millions of them take seconds, in which all else waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ def read_body(body: bytes, *, key: str | None = None) -> Answer:
     Raises:
         Fault: It is no chat completion.
     """
+    if body.count(b"[") + body.count(b"{") > _MOST_PARTS:
+        raise Fault("unreadable", f"a body of more than {_MOST_PARTS:,} objects and lists", maybe_billed=True)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -84,8 +94,9 @@ def read_completion(value: Any, *, key: str | None = None) -> Answer:
     finish = _finish(choice.get("finish_reason"))
     # litellm has moved this field about between versions.
     refusal = _text(message.get("refusal")) or _text(_object(message.get("provider_specific_fields")).get("refusal"))
-    if refusal.strip() and not text.strip():
-        text, finish = refusal, "refused"
+    if refusal.strip():
+        # Beside a text that says otherwise, too: which of the two was meant would be a guess.
+        text, finish = text if text.strip() else refusal, "refused"
     calls = _calls(message.get("tool_calls"))
     if finish == "stop" and not text.strip() and not calls:
         finish = "empty"
@@ -128,18 +139,17 @@ def _text(value: Any) -> str:
 
 
 def _tokens(usage: Any) -> Tokens | None:
+    """What a server counted; None if it did not say it all, as what is unknown is not 0."""
     fields = _object(usage)
     details = _object(fields.get("prompt_tokens_details"))
-    if _count(fields.get("prompt_tokens")) is None:
+    read, written = _count(fields.get("prompt_tokens")), _count(fields.get("completion_tokens"))
+    if read is None or written is None:
         return None
-    return Tokens(
-        input=_first(fields.get("prompt_tokens")),
-        cached=_first(
-            details.get("cached_tokens"), fields.get("cache_read_input_tokens"), fields.get("prompt_cache_hit_tokens")
-        ),
-        written=_first(fields.get("cache_creation_input_tokens"), details.get("cache_creation_tokens")),
-        output=_first(fields.get("completion_tokens")),
+    cached = _first(
+        details.get("cached_tokens"), fields.get("cache_read_input_tokens"), fields.get("prompt_cache_hit_tokens")
     )
+    stored = _first(fields.get("cache_creation_input_tokens"), details.get("cache_creation_tokens"))
+    return Tokens(read, min(cached, read), min(stored, read - min(cached, read)), written)
 
 
 def _first(*values: Any) -> int:

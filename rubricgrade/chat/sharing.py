@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+Purpose = Literal["judge", "agent"]
+"""What a call is for. Each has a pace and a budget of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,13 +14,15 @@ class Ask:
     """One attempt at a call, before it is made.
 
     Attributes:
+        purpose: What it is for.
         model: Named in errors.
         place: What shares slots: an origin or a provider.
         limit: Calls that may be under way at that place when this one starts.
-        per_minute: Calls that may start there in a minute; None sets no pace.
-        estimate: US dollars that it is expected to cost; None if its price is not known.
+        per_minute: Calls that may start there in a minute for this purpose; None sets no pace.
+        estimate: US dollars that it may cost at most; None if its price is not known.
     """
 
+    purpose: Purpose
     model: str
     place: str
     limit: int

@@ -1,21 +1,17 @@
 """How many calls to one place may be under way at once, over the whole process: its threads and event loops included.
 
 A slot is given in the order of asking. Nothing here belongs to an event loop: a waiter is woken on its own loop, so one
-limit holds while loops come and go, and a forked child starts with limits of its own.
+limit holds while loops come and go.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-
-_places: dict[tuple[int, str], Slots] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +28,6 @@ class Slots:
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
         self._held: dict[asyncio.AbstractEventLoop, set[_Waiter]] = {}
-        self._next_start = 0.0
 
     @property
     def held(self) -> int:
@@ -40,13 +35,12 @@ class Slots:
         return sum(map(len, self._held.values()))
 
     @asynccontextmanager
-    async def slot(self, limit: int, per_minute: float | None = None) -> AsyncGenerator[None]:
+    async def slot(self, limit: int) -> AsyncGenerator[None]:
         """Wait for a slot and hold it.
 
         Args:
             limit: Calls that may be under way at this place when this one starts. Callers with different limits share
                 the place; each keeps to its own.
-            per_minute: Calls that may start in a minute, evenly spaced; None sets no pace.
         """
         loop = asyncio.get_running_loop()
         waiter = _Waiter(limit, loop, loop.create_future())
@@ -55,8 +49,6 @@ class Slots:
             self._admit(loop)
         try:
             await waiter.future
-            if per_minute is not None:
-                await asyncio.sleep(self._turn(60.0 / per_minute))
             yield
         finally:
             with self._lock:
@@ -89,20 +81,7 @@ class Slots:
         for loop in [loop for loop in self._held if loop.is_closed()]:
             del self._held[loop]
 
-    def _turn(self, gap: float) -> float:
-        """Seconds until this call may start, so that starts are `gap` apart."""
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._next_start)
-            self._next_start = start + gap
-        return start - now
-
 
 def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def slots_of(place: str) -> Slots:
-    """The process's slots for a place: the origin of an API (``https://host:port``), or a provider's name."""
-    return _places.setdefault((os.getpid(), place), Slots())

@@ -14,6 +14,7 @@ from rubricgrade import digest, tree
 from rubricgrade.delivery import sealing
 from rubricgrade.delivery.figures import part
 from rubricgrade.delivery.graded import Graded, write_graded
+from rubricgrade.delivery.proofs import Tried, proofs_of, spoken_against
 from rubricgrade.delivery.records import (
     GROUPS,
     HELDOUT,
@@ -29,7 +30,7 @@ from rubricgrade.delivery.records import (
     Side,
     Splitting,
 )
-from rubricgrade.delivery.removing import decided
+from rubricgrade.delivery.removing import calibrated
 from rubricgrade.delivery.shingles import Sketch, sketch
 from rubricgrade.delivery.splitting import Item, Split, split
 from rubricgrade.delivery.twins import THRESHOLD, Pair, crossing, near_twins
@@ -84,6 +85,7 @@ def deliver(
     *,
     run: Where | None = None,
     removed: Iterable[Removed] = (),
+    tried: Iterable[Tried] = (),
 ) -> Manifest:
     """Write a delivery.
 
@@ -92,7 +94,8 @@ def deliver(
         out: The folder to make.
         terms: How.
         run: A run over the tasks, for the report's figures and, if it was calibrated, for what to leave out.
-        removed: Tasks to leave out besides, with reasons: what a red team or a reviewer has found.
+        removed: Tasks to leave out besides, with reasons: what a person has found.
+        tried: What a red team and others have found; what is about a task's earlier version is told, and not counted.
 
     Raises:
         InputError: The folder is there; no task is left; two have one id; a key or a run can't be used.
@@ -101,19 +104,22 @@ def deliver(
     """
     terms = terms or Terms()
     _refuse(tasks, out, terms)
-    gone = {each.task: each for each in (*removed, *(decided(run) if run else ()))}
+    hashes_now = {task.id: task.hash for task in tasks}
+    attempts = attempts_of(run) if run else []
+    found = [*tried, *(calibrated(run) if run else ()), *_played(attempts)]
+    gone = {each.task: each for each in (*removed, *spoken_against(hashes_now, found))}
     left = [task for task in sorted(tasks, key=lambda each: each.id) if task.id not in gone]
     if not left:
         raise InputError(Fault(f"all {len(tasks)} tasks would be removed", str(out)))
     parts, pairs = _parted(left, terms)
-    attempts = attempts_of(run) if run else []
+    attempts = [one for one in attempts if one.line.task_hash == hashes_now.get(one.line.task)]
     making = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         making.mkdir(parents=True)
         manifest = _filled(making, left, parts, terms, _provenance(terms.provenance, run))
         manifest = manifest.model_copy(update={"name": out.name})
         listed = tuple(gone[name] for name in sorted(gone.keys() & {task.id for task in tasks}))
-        report = _report(manifest, attempts, listed, pairs)
+        report = _report(manifest, attempts, listed, pairs, found)
         _write_report(making, manifest, report)
         if run:
             write_graded(making, [one for one in attempts if one.line.task in {*parts.train}], terms.graded)
@@ -241,6 +247,16 @@ def _copy(task: Task, folder: Path) -> None:
         shutil.copytree(task.folder / "tools", folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
 
 
+def _played(attempts: Sequence[Attempt]) -> Iterator[Tried]:
+    """Each version of a task that a run has played; it is open if the grader failed on all attempts at it."""
+    graded: dict[tuple[str, str], bool] = {}
+    for one in attempts:
+        version = (one.line.task, one.line.task_hash)
+        graded[version] = graded.get(version, False) or one.reward is not None
+    for (task, version), known in graded.items():
+        yield Tried(task, version, "attempts", open=not known)
+
+
 def _provenance(given: Provenance, run: Where | None) -> Provenance:
     versions = {"rubricgrade": __version__, "python": platform.python_version()}
     if run is None:
@@ -250,13 +266,18 @@ def _provenance(given: Provenance, run: Where | None) -> Provenance:
 
 
 def _report(
-    manifest: Manifest, attempts: Sequence[Attempt], removed: tuple[Removed, ...], pairs: Sequence[Pair]
+    manifest: Manifest,
+    attempts: Sequence[Attempt],
+    removed: tuple[Removed, ...],
+    pairs: Sequence[Pair],
+    tried: Sequence[Tried],
 ) -> Report:
     sides: dict[Side, dict[str, Delivered]] = {}
     for name, each in manifest.tasks.items():
         sides.setdefault(each.side, {})[name] = each
     return Report(
         parts={side: part(tasks, attempts) for side, tasks in sorted(sides.items(), reverse=True)},
+        proofs=tuple(proofs_of({name: each.hash for name, each in manifest.tasks.items()}, tried)),
         removed=removed,
         twins=tuple((pair.one, pair.two, round(pair.likeness, 4)) for pair in pairs),
         largest=max(Counter(each.group for each in manifest.tasks.values()).values()),

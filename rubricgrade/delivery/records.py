@@ -19,6 +19,7 @@ HIDDEN = ("tests", "solution", "tools")
 
 Side = Literal["train", "heldout"]
 Sealing = Literal["none", "encrypted", "apart"]
+ProofKind = Literal["attempts", "calibration", "redteam", "quality"]
 Reason = Literal["solved", "broken", "flaky", "ambiguous", "hackable", "unsolved", "leaking", "duplicate", "undecided"]
 
 
@@ -155,11 +156,30 @@ class Part(_Record):
     baseline: tuple[Standing, ...] = ()
 
 
+class Proof(_Record):
+    """What was tried on the delivered tasks in one way. Each of them is counted or named once.
+
+    Attributes:
+        kind: A run's attempts, its calibration, a red team's report, or one on task quality.
+        holds: How many were tried as they are delivered, and nothing speaks against them.
+        open: Tried, but not everything could be decided.
+        stale: Only tried as they were before they changed, which says nothing about them now and is counted nowhere.
+        untried: Not in it.
+    """
+
+    kind: ProofKind
+    holds: int
+    open: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+
+
 class Report(_Record):
     """``report.json``.
 
     Attributes:
         parts: By side.
+        proofs: What was tried on the tasks before they were delivered.
         removed: What was not delivered, and why.
         twins: Pairs of near twins that were kept together: ids and likeness.
         largest: Tasks in the largest group.
@@ -167,6 +187,7 @@ class Report(_Record):
 
     schema_: Literal["rubricgrade.delivery-report/1"] = Field(default="rubricgrade.delivery-report/1", alias="schema")
     parts: dict[Side, Part]
+    proofs: tuple[Proof, ...] = ()
     removed: tuple[Removed, ...] = ()
     twins: tuple[tuple[str, str, float], ...] = ()
     largest: int = 1

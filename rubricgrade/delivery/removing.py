@@ -1,4 +1,4 @@
-"""Which tasks are left out, and why: by a run's calibration, and by what was found in other ways."""
+"""What speaks against tasks: a run's calibration, a red team, task quality, and what a person wrote down."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from rubricgrade.delivery.proofs import Tried
 from rubricgrade.delivery.records import Reason, Removed
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.quality import QualityReport
 from rubricgrade.redteam import TaskReport
 from rubricgrade.runs.calibration import BROKEN, FILE, Calibrated, Calibration
+from rubricgrade.runs.manifest import read_manifest
 from rubricgrade.runs.places import Where, place_of
 
 _Report = TypeVar("_Report", bound=BaseModel)
@@ -23,8 +25,8 @@ SPLIT = "votes of the judge split"
 AGAIN = "was graded"
 
 
-def decided(run: Where) -> Iterator[Removed]:
-    """What a run's ``calibration.json`` speaks against; nothing when the run was not calibrated.
+def calibrated(run: Where) -> Iterator[Tried]:
+    """What a run's ``calibration.json`` says of each of its tasks; nothing when the run was not calibrated.
 
     A task that nobody solved is delivered if its reference passes: it is hard, not broken.
 
@@ -39,10 +41,12 @@ def decided(run: Where) -> Iterator[Removed]:
         made = Calibration.model_validate_json(data)
     except ValidationError as error:
         raise InputError(Fault(f"is no calibration: {error.errors()[0]['msg']}", f"{place}/{FILE}")) from None
+    tasks = read_manifest(place).tasks
     for task in made.tasks:
         reason = _reason(task)
-        if reason is not None:
-            yield Removed(task=task.task, reason=reason, why="; ".join(task.reasons))
+        against = None if reason is None else Removed(task=task.task, reason=reason, why="; ".join(task.reasons))
+        known = tasks.get(task.task)
+        yield Tried(task.task, "" if known is None else known.hash, "calibration", against)
 
 
 def _reason(task: Calibrated) -> Reason | None:
@@ -83,8 +87,8 @@ def read_removed(file: Path) -> list[Removed]:
     return found
 
 
-def hackable(file: Path) -> list[Removed]:
-    """The tasks that a red team's report calls hackable.
+def attacked(file: Path) -> list[Tried]:
+    """What a red team's report says of each task; against those that it calls hackable.
 
     Args:
         file: What ``rubricgrade redteam --json`` has printed.
@@ -92,15 +96,21 @@ def hackable(file: Path) -> list[Removed]:
     Raises:
         InputError: It is no such report.
     """
-    reports = _reports(file, TaskReport, "rubricgrade redteam")
     return [
-        Removed(
-            task=report.task,
-            reason="hackable",
-            why="; ".join(f"{each.attack} earns {_number(each.reward)}: {each.title}" for each in report.earned),
+        Tried(
+            report.task,
+            report.hash,
+            "redteam",
+            Removed(
+                task=report.task,
+                reason="hackable",
+                why="; ".join(f"{each.attack} earns {_number(each.reward)}: {each.title}" for each in report.earned),
+            )
+            if report.hackable
+            else None,
+            open=bool(report.open_items) or any(each.outcome in ("open", "failed") for each in report.attacks),
         )
-        for report in reports
-        if report.hackable
+        for report in _reports(file, TaskReport, "rubricgrade redteam")
     ]
 
 
@@ -108,8 +118,8 @@ def _number(reward: float | None) -> str:
     return "no score, which is no zero" if reward is None else f"{reward:.4g}"
 
 
-def doubted(file: Path) -> list[Removed]:
-    """The tasks that something speaks against, each with the kind of doubt that counts most as its reason.
+def examined(file: Path) -> list[Tried]:
+    """What a report on task quality says of each task; the kind of doubt that counts most is the reason.
 
     Args:
         file: What ``rubricgrade task quality --json`` has printed.
@@ -118,13 +128,20 @@ def doubted(file: Path) -> list[Removed]:
         InputError: It is no such report.
     """
     return [
-        Removed(
-            task=report.task,
-            reason=report.kinds[0],
-            why="; ".join(f"{each.kind}: {each.what}" for each in report.doubts),
+        Tried(
+            report.task,
+            report.hash,
+            "quality",
+            Removed(
+                task=report.task,
+                reason=report.kinds[0],
+                why="; ".join(f"{each.kind}: {each.what}" for each in report.doubts),
+            )
+            if report.doubts
+            else None,
+            open=bool(report.undecided),
         )
         for report in _reports(file, QualityReport, "rubricgrade task quality")
-        if report.doubts
     ]
 
 

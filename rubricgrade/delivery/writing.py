@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rubricgrade.delivery.records import Manifest, Part, Report, Splitting
+from rubricgrade.delivery.records import Manifest, Part, Proof, ProofKind, Report, Splitting
 from rubricgrade.report.charts import bars
 from rubricgrade.report.numbers import count, number
 from rubricgrade.report.visible import one_line
@@ -12,6 +12,12 @@ from rubricgrade.runs.standing import Standing
 
 SIDES = {"train": "Tasks", "heldout": "Held out"}
 LONGEST = 200
+WAYS: dict[ProofKind, str] = {
+    "attempts": "played by an agent",
+    "calibration": "calibrated",
+    "redteam": "attacked by the red team",
+    "quality": "examined for quality",
+}
 
 
 def charts_of(report: Report) -> dict[str, str]:
@@ -36,6 +42,7 @@ def report_of(manifest: Manifest, report: Report, charts: Mapping[str, str]) -> 
         lines += [f"## {SIDES[side]}: {part.tasks}", "", *_part(part)]
         lines += [f"![{name}](charts/{name})" for name in charts if name.startswith(side)]
         lines.append("")
+    lines += ["## Tried before delivery", "", *_proofs(report.proofs), ""]
     lines += ["## Removed", "", *_removed(report), "", "## Near twins", "", *_twins(report)]
     return "\n".join(lines) + "\n"
 
@@ -103,6 +110,22 @@ def _standing(row: Standing) -> list[str]:
     interval = "-" if row.interval is None else f"{row.interval[0]:.2f} to {row.interval[1]:.2f}"
     shown = ["-" if value is None else f"{value:.3f}" for value in (row.pass_at[1], row.reward)]
     return [row.name, str(row.rollouts), str(row.ungraded), *shown, interval]
+
+
+def _proofs(proofs: Sequence[Proof]) -> list[str]:
+    if not proofs:
+        return ["Nothing: neither a run nor a report was given."]
+    head = ["tasks that were", "hold", "open", "changed since", "not tried"]
+    rows = [[WAYS[each.kind], str(each.holds), *map(_names, (each.open, each.stale, each.untried))] for each in proofs]
+    return [
+        "Of the tasks as they are delivered. What was found before a task changed is no word about it now.",
+        "",
+        *_table(head, rows),
+    ]
+
+
+def _names(tasks: Sequence[str]) -> str:
+    return f"{len(tasks)}: {', '.join(tasks)}" if tasks else "0"
 
 
 def _removed(report: Report) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,12 +12,14 @@ from rubricgrade.episode.task import Task
 from rubricgrade.errors import RubricError
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading.data import read_data
+from rubricgrade.quality.programs import Run, run_of, shown_at
 from rubricgrade.quality.records import Doubt, Found, Undecided
 from rubricgrade.redteam import ATTACKS, AttackResult, red_team
 from rubricgrade.redteam.attack import telling
 from rubricgrade.redteam.examples import Example, as_call, asked, compared, examples
 from rubricgrade.redteam.placing import places_of
 from rubricgrade.redteam.seeing import look
+from rubricgrade.report.visible import one_line
 from rubricgrade.rubric import Criterion, Gate
 from rubricgrade.rubric.check import Cases, Pytest
 from rubricgrade.sandbox import Provider
@@ -28,6 +30,8 @@ MOSTLY = 0.5
 """Share of a check's hidden inputs that may not be visible: some overlap is no secret, half of it is the answer."""
 SHOWN = 5
 """Inputs that the evidence names."""
+LONGEST = 200
+"""Characters of an input there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +70,22 @@ async def given_away(task: Task, provider: Provider) -> AsyncIterator[Found]:
         InputError: The environment can't be made.
         SandboxError: There are no sandboxes.
     """
-    if not any(True for item in _items(task) for _ in hidden_inputs(task, item)):
+    if not any(True for item in _items(task) for _ in (*hidden_inputs(task, item), *hidden_runs(task, item))):
         return
     async with prepared(task, provider) as template:
         seen = await look(template, provider, label=f"quality {task.id}")
+    told = telling(task.instruction, seen.files)
     visible = {
-        (each.function, each.arguments): f"{path}:{each.line}"
-        for path, text in telling(task.instruction, seen.files).items()
-        for each in examples(text)
+        (each.function, each.arguments): f"{path}:{each.line}" for path, text in told.items() for each in examples(text)
     }
     places = places_of(task)
     for item in _items(task):
-        for doubt in _seen(task, item, visible, places):
+        calls = [
+            (as_call(each.function, each.arguments), each.where, visible.get((each.function, each.arguments)))
+            for each in hidden_inputs(task, item)
+        ]
+        runs = [(str(run), where, shown_at(run, told, seen.files)) for run, where in hidden_runs(task, item)]
+        for doubt in _seen(item, [*calls, *runs], places):
             yield doubt
 
 
@@ -94,6 +102,16 @@ def hidden_inputs(task: Task, item: Gate | Criterion) -> Iterator[Hidden]:
         for file in spec.files:
             for each in _asserted(task.rubric.sealed[file], wanted) if file.endswith(".py") else ():
                 yield Hidden(each.function, each.arguments, f"{file}:{each.line}")
+
+
+def hidden_runs(task: Task, item: Gate | Criterion) -> Iterator[tuple[Run, str]]:
+    """The runs of a whole program that an item's check asks for in secret, each with its place."""
+    check = task.rubric.check_of(item)
+    spec = None if check is None else check.spec
+    if isinstance(spec, Cases) and spec.program is not None:
+        for number, case in enumerate(_cases(task, spec.file), 1):
+            if (run := run_of(spec, case)) is not None:
+                yield run, f"{spec.file} case {number}"
 
 
 def _asserted(source: bytes, tests: Collection[str]) -> Iterator[Example]:
@@ -124,19 +142,17 @@ def _items(task: Task) -> list[Gate | Criterion]:
 
 
 def _seen(
-    task: Task, item: Gate | Criterion, visible: Mapping[tuple[str, str], str], places: Mapping[str, str]
+    item: Gate | Criterion, hidden: Sequence[tuple[str, str, str | None]], places: Mapping[str, str]
 ) -> Iterator[Doubt]:
-    hidden = list(hidden_inputs(task, item))
-    both = [
-        (each, visible[each.function, each.arguments]) for each in hidden if (each.function, each.arguments) in visible
-    ]
+    """Speaks up if most hidden inputs are visible; each as people write it, its place, and where it is visible."""
+    both = [each for each in hidden if each[2] is not None]
     if not both or len(both) < MOSTLY * len(hidden):
         return
     yield Doubt(
         kind="leaking",
         what=f"{len(both)} of {len(hidden)} hidden inputs of {item.id} are visible, with their values",
         evidence=tuple(
-            f"{as_call(each.function, each.arguments)}: tests/{each.where}, and {place}" for each, place in both[:SHOWN]
+            f"{one_line(asked, LONGEST)}: tests/{where}, and {place}" for asked, where, place in both[:SHOWN]
         ),
         place=places.get(item.id, ""),
         remedy="ask about other inputs in secret, or show fewer of them",

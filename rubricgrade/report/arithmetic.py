@@ -7,8 +7,19 @@ from rubricgrade.result import CriterionResult, Grade
 
 
 def counted(grade: Grade) -> list[CriterionResult]:
-    """The top-level criteria that are in the sum: with points, no veto, and applicable."""
-    return [item for item in grade.criteria if item.points and not item.veto and item.verdict != "not_applicable"]
+    """The top-level criteria that are in the sum."""
+    return [item for item in grade.criteria if counts(item)]
+
+
+def counts(item: CriterionResult) -> bool:
+    """Whether it is in a sum: it has points, is no veto, applies, and if it is a group, something in it can be earned.
+
+    A group of which only penalties apply could not be worth more than 0, so its points are out of reach and no part of
+    the denominator (`rubricgrade.rubric.counting`).
+    """
+    if not item.points or item.veto or item.verdict == "not_applicable":
+        return False
+    return item.by != "criteria" or any(counts(part) and (part.points or 0) > 0 for part in item.parts)
 
 
 def possible(grade: Grade) -> float:

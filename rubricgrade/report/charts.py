@@ -33,10 +33,10 @@ def rates_chart(items: Sequence[ItemRate]) -> str:
     """Share of decided episodes that meet each item: green where that earns something, red where it costs."""
     known = [item for item in reversed(items) if item.rate is not None]
     chart = _chart("HorizontalBar", "rates", GREEN, height=60 + ROW * len(known))
-    chart.x_labels = [one_line(item.id, LABEL) for item in known]
+    chart.x_labels = [one_line(item.label, LABEL) for item in known]
     chart.range, chart.y_labels = (0, 1), (0, 0.2, 0.4, 0.6, 0.8, 1)
     chart.value_formatter = _percent
-    bars = [{"value": item.rate, "color": RED if _costs(item) else GREEN} for item in known]
+    bars = [{"value": item.rate, "color": RED if item.costs else GREEN} for item in known]
     chart.add("met", bars)
     return _drawn(chart)
 
@@ -63,10 +63,6 @@ def _whole(most: int) -> range:
 
 def _percent(value: float) -> str:
     return f"{value:.0%}"
-
-
-def _costs(item: ItemRate) -> bool:
-    return item.veto or (item.points or 0) < 0
 
 
 def _chart(kind: str, name: str, color: str, *, height: int) -> Any:

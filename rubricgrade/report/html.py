@@ -10,7 +10,7 @@ from markupsafe import Markup
 from rubricgrade.report.arithmetic import failed, score_lines
 from rubricgrade.report.charts import rates_chart, scores_chart
 from rubricgrade.report.numbers import money, number, seconds, span
-from rubricgrade.report.overview import Overview, opened
+from rubricgrade.report.overview import Overview, opened, points_told
 from rubricgrade.report.visible import visible
 from rubricgrade.result import CriterionResult, Evidence, GateResult
 
@@ -36,6 +36,7 @@ def html_report(run: Overview) -> str:
         slow=list({id(entry): entry for entry in (*run.slowest, *run.dearest)}.values()),
         arithmetic=score_lines,
         opened=opened,
+        points_told=points_told,
         is_good=is_good,
         found=_found,
         causes=_causes,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rubricgrade.report.numbers import count, money, number, span
-from rubricgrade.report.overview import ItemRate, Overview, missed
+from rubricgrade.report.overview import ItemRate, Overview, Points, missed, points_told
 from rubricgrade.report.visible import one_line
 
 # All punctuation of ASCII but the comma and the hyphen, which do nothing inside a line.
@@ -42,16 +42,24 @@ def _lines(run: Overview) -> Iterator[str]:
     yield "| item | points | met | won | lost | open |"
     yield "|---|---:|---:|---:|---:|---|"
     for item in run.items:
-        yield _row(item)
+        yield _row(item, scored=bool(run.points.episodes))
+    yield from _points(run.points)
     yield from _worst(run)
     yield from _ungraded(run)
 
 
-def _row(item: ItemRate) -> str:
+def _row(item: ItemRate, *, scored: bool) -> str:
     worth = "gate" if item.gate else "veto" if item.veto else "" if item.points is None else number(item.points)
-    won, lost = ("", "") if item.points is None else (number(item.won), number(item.lost))
+    won, lost = ("", "") if item.points is None or not scored else (number(item.won), number(item.lost))
     open_ = ", ".join(f"{n} {cause}" for cause, n in item.causes.items())
-    return f"| {plain(item.id)} | {worth} | {item.met}/{item.decided} | {won} | {lost} | {open_} |"
+    return f"| {plain(item.label)} | {worth} | {item.met}/{item.decided} | {won} | {lost} | {open_} |"
+
+
+def _points(points: Points) -> Iterator[str]:
+    if points.possible:
+        yield f"| **all** | {number(points.possible)} | | {number(points.won)} | {number(points.lost)} | |"
+        yield ""
+        yield points_told(points)
 
 
 def _worst(run: Overview) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 
 from rubricgrade.agreement import Label
-from rubricgrade.errors import Fault, InputError
+from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.result import CriterionResult
 from rubricgrade.review.documents import read_documents
 from rubricgrade.review.doubts import doubts, weight
@@ -20,8 +20,8 @@ from rubricgrade.review.effective import Ruling, effective_score, ruling_on
 from rubricgrade.review.episodes import Episode
 from rubricgrade.review.items import Item, results_of
 from rubricgrade.review.opinions import Opinion, opinions_on
-from rubricgrade.review.queue import Draw, Mix, add_draw, draw, place_in_order, read_draws
-from rubricgrade.review.records import Drawn, Record, add_records, now, read_records, record_files
+from rubricgrade.review.queue import Draw, Mix, add_draw, divided, draw, place_in_order, read_draws
+from rubricgrade.review.records import Drawn, Record, WhyDrawn, add_records, file_of, now, read_records, record_files
 from rubricgrade.review.transcript import Transcript
 from rubricgrade.runs.manifest import FILE as MANIFEST
 from rubricgrade.runs.manifest import read_manifest
@@ -66,19 +66,19 @@ class Desk:
         self._read: dict[Path, tuple[Signature, list[Record]]] = {}
         self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
         self._opening = asyncio.Lock()
+        self._damaged: dict[Path, str] = {}
 
     # Who holds what.
 
     def records(self, episode: Episode) -> dict[str, list[Record]]:
         """What people recorded about an episode, by reviewer.
 
-        Raises:
-            StoreError: A file can't be read.
+        A file that can't be read is set aside as a whole, since what is lost may take back what is not: see `damaged`.
         """
         seen = _SEEN.get()
         if seen is not None and episode.folder in seen:
             return seen[episode.folder]
-        found = {file.stem: self._records(file) for file in record_files(episode.folder)}
+        found = dict(self._readable(episode.folder))
         if seen is not None:
             seen[episode.folder] = found
         return found
@@ -96,12 +96,32 @@ class Desk:
         """Add the records of one reviewer to an item's episode.
 
         Raises:
-            StoreError: They can't be written.
+            StoreError: They can't be written, or the reviewer's file is set aside.
         """
-        folder = self.episodes[item.episode].folder
+        episode = self.episodes[item.episode]
+        folder = episode.folder
+        self.records(episode)
+        for record in records:
+            if (why := self._damaged.get(file_of(folder, record.by))) is not None:
+                raise StoreError(f"nothing is added to a file that can't be read; mend it or move it away: {why}")
         add_records(folder, records)
         if (seen := _SEEN.get()) is not None:
             seen.pop(folder, None)
+
+    def damaged(self) -> list[str]:
+        """Files of people's records that are set aside, each with what is wrong; of the episodes read so far."""
+        return [self._damaged[file] for file in sorted(self._damaged)]
+
+    def require_whole(self) -> None:
+        """Find out whether everything that people recorded can be read.
+
+        Raises:
+            StoreError: A file can't; says which, and why.
+        """
+        for episode in self.episodes.values():
+            self.records(episode)
+        if told := self.damaged():
+            raise StoreError("; ".join(told))
 
     def opinions(self, item: Item) -> dict[str, Opinion]:
         """What each reviewer holds of an item."""
@@ -148,10 +168,14 @@ class Desk:
         draws = read_draws(self.top)
         return draws[-1] if draws else None
 
-    def queue(self) -> list[tuple[Item, Drawn]]:
-        """What is to be reviewed, in an order that tells nothing, with how it came in."""
+    def queue(self, reviewer: str | None = None) -> list[tuple[Item, Drawn]]:
+        """What is to be reviewed, in an order that tells nothing, with how it came in.
+
+        Args:
+            reviewer: Whose part of a divided draw; None is all of it.
+        """
         current = self.current_draw()
-        places = None if current is None else current.places()
+        places = None if current is None else current.places(reviewer)
         listed = [
             (item, drawn)
             for episode in self.episodes.values()
@@ -167,8 +191,27 @@ class Desk:
         current = self.current_draw()
         return Drawn() if current is None else current.places().get((item.episode, item.criterion))
 
-    def draw(self, by: str, *, size: int, mix: Mix, seed: int) -> Draw:
+    def draw(
+        self,
+        by: str,
+        *,
+        size: int,
+        mix: Mix,
+        seed: int,
+        flipped: Collection[tuple[str, str]] | None = None,
+        reviewers: Sequence[str] = (),
+        overlap: float = 0.0,
+    ) -> Draw:
         """Draw a queue and keep it.
+
+        Args:
+            by: Who draws.
+            size: How many judged items, at most.
+            mix: Shares of doubtful ones, those by chance, and those with known answers.
+            seed: For the chance.
+            flipped: These stand for the doubtful ones, if they are given: judged otherwise by another version.
+            reviewers: Divide it among these; none: everybody gets all of it.
+            overlap: Share of the items that two of them get, 0 to 1.
 
         Raises:
             InputError: There is nothing to draw, or to draw from.
@@ -177,7 +220,7 @@ class Desk:
         if size < 1:
             raise InputError("draw at least one item")
         judged = {
-            (item.episode, item.criterion): weight(self.doubts(item))
+            (item.episode, item.criterion): self._doubt(item, flipped)
             for item in self.items.values()
             if item.by == "judge"
         }
@@ -186,7 +229,13 @@ class Desk:
             raise InputError(
                 "there is nothing to review: no judge decided anything here, and no criterion is left to people"
             )
-        places, covered = draw(judged, self.gold.keys(), people, size=size, mix=mix, seed=seed)
+        if flipped is not None:
+            people = []
+            size = min(size, _enough(sum(judged.values()), mix))
+        why: WhyDrawn = "uncertain" if flipped is None else "flipped"
+        places, covered = draw(judged, self.gold.keys(), people, size=size, mix=mix, seed=seed, reason=why)
+        if reviewers:
+            places = divided(places, reviewers, overlap=overlap, seed=seed)
         drawn = Draw(
             id=secrets.token_hex(4),
             at=now(),
@@ -197,13 +246,14 @@ class Desk:
             population=len(judged),
             covered=covered,
             items=tuple(places),
+            reviewers=tuple(reviewers),
         )
         add_draw(self.top, drawn)
         return drawn
 
     def neighbours(self, item: Item, reviewer: str) -> tuple[Item | None, Item | None]:
         """The one before in the queue, and the next one that the reviewer has not dealt with."""
-        listed = [each for each, _ in self.queue()]
+        listed = [each for each, _ in self.queue(reviewer)]
         at = next((number for number, each in enumerate(listed) if each.id == item.id), -1)
         before = listed[at - 1] if at > 0 else None
         waiting = [each for each in [*listed[at + 1 :], *listed[: max(at, 0)]] if not self.dealt_with(each, reviewer)]
@@ -233,6 +283,27 @@ class Desk:
             while len(self._transcripts) > KEPT:
                 self._transcripts.popitem(last=False)
             return found
+
+    def _doubt(self, item: Item, flipped: Collection[tuple[str, str]] | None) -> int:
+        """How doubtful the judge's verdict on an item is, for a draw."""
+        return weight(self.doubts(item)) if flipped is None else int((item.episode, item.criterion) in flipped)
+
+    def _readable(self, folder: Path) -> Iterator[tuple[str, list[Record]]]:
+        """What can be read in a folder, by reviewer; what can't is noted."""
+        for file in [file for file in self._damaged if file.is_relative_to(folder)]:
+            del self._damaged[file]
+        try:
+            files = record_files(folder)
+        except StoreError as error:
+            self._damaged[folder] = str(error)
+            return
+        for file in files:
+            try:
+                yield file.stem, self._records(file)
+            except FileNotFoundError:
+                continue  # it was there a moment ago
+            except OSError as error:  # which a `StoreError` is
+                self._damaged[file] = str(error)
 
     def _records(self, file: Path) -> list[Record]:
         facts = file.stat()
@@ -290,3 +361,16 @@ class Desk:
         """Whether a label is about an item."""
         subject = self.episodes[item.episode].grade.trajectory
         return label.criterion == item.criterion and label.trajectory in (item.episode, subject.id, subject.hash)
+
+
+def _enough(flipped: int, mix: Mix) -> int:
+    """How many items hold all that flipped and the other shares of a mix, so that no share is filled up beyond.
+
+    Raises:
+        InputError: Nothing flipped, or the mix has no share for it.
+    """
+    if not flipped:
+        raise InputError("no verdict differs between these versions")
+    if not mix.uncertain:
+        raise InputError("the mix has no share for what flipped: its first number is 0")
+    return -(-flipped * 100 // mix.uncertain)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from rubricgrade.errors import Fault, InputError, TrajectoryError
 from rubricgrade.readers import load_trajectory
@@ -67,13 +68,18 @@ class Episode:
 
 
 def find_episodes(
-    top: Path, *, rubrics: Sequence[Path] = (), trajectories: Sequence[Trajectory] = ()
+    top: Path,
+    *,
+    rubrics: Sequence[Path] = (),
+    variables: Mapping[str, Any] | Path | None = None,
+    trajectories: Sequence[Trajectory] = (),
 ) -> tuple[Episode, ...]:
     """Every graded episode at or below a folder.
 
     Args:
         top: A run, an episode's folder, or any folder of such.
         rubrics: Rubric files, for grades whose rubric is not found by itself.
+        variables: Values for the variables of these.
         trajectories: For grades that were written apart from their trajectories.
 
     Raises:
@@ -93,7 +99,7 @@ def find_episodes(
         )
     grades = [grade for _, _, grade in found]
     sources = [each for folder, _, _ in found for each in read_sources(folder)]
-    known = find_rubrics(top, grades, rubrics, sources)
+    known = find_rubrics(top, grades, rubrics, sources, variables=variables)
     apart = [grade for folder, _, grade in found if not holds_trajectory(folder)]
     by_hash = find_elsewhere(apart, trajectories, sources)
     return tuple(

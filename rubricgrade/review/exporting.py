@@ -12,6 +12,7 @@ from rubricgrade.review.items import Item
 from rubricgrade.review.opinions import Opinion
 from rubricgrade.review.records import REVIEWER, Adjudicated, Decided, new_id, now
 from rubricgrade.review.redaction import redacted
+from rubricgrade.review.tables import LABEL, RECORD, Form, csv_of, label_rows, parquet_of, record_rows
 
 Which = Literal["first", "final", "settled"]
 WHICH: tuple[Which, ...] = ("first", "final", "settled")
@@ -28,24 +29,48 @@ def labels_of(desk: Desk, which: Which = "first") -> list[Label]:
     ]
 
 
-def label_lines(labels: Sequence[Label], *, redact: bool = False) -> str:
-    """Labels as JSON lines.
+def labels_file(labels: Sequence[Label], form: Form = "jsonl", *, redact: bool = False) -> bytes:
+    """Labels as a file that `rubricgrade.agreement.read_labels` takes.
 
     Args:
         labels: What to write.
-        redact: Whether to hide secrets and personal data in notes.
+        form: JSON lines, or a table.
+        redact: Whether to hide secrets and personal data in notes. What names the episode stays, or it names none.
+
+    Raises:
+        MissingExtraError: What writes this form is not installed.
     """
     kept = [label.model_copy(update={"why": redacted(label.why)}) for label in labels] if redact else labels
-    return "".join(label.model_dump_json() + "\n" for label in kept)
+    match form:
+        case "csv":
+            return csv_of(LABEL, label_rows(kept))
+        case "parquet":
+            return parquet_of(LABEL, label_rows(kept))
+        case "jsonl":
+            return "".join(label.model_dump_json() + "\n" for label in kept).encode(errors="replace")
 
 
-def record_lines(desk: Desk, *, redact: bool = False) -> str:
-    """Every record of every reviewer as JSON lines, as it stands in the files.
+def records_file(desk: Desk, form: Form = "jsonl", *, redact: bool = False) -> bytes:
+    """Every record of every reviewer as a file.
 
     Args:
         desk: Whose records.
+        form: JSON lines as they stand in the files, or a table.
         redact: Whether to hide secrets and personal data.
+
+    Raises:
+        MissingExtraError: What writes this form is not installed.
     """
+    match form:
+        case "csv":
+            return csv_of(RECORD, record_rows(desk, redact=redact))
+        case "parquet":
+            return parquet_of(RECORD, record_rows(desk, redact=redact))
+        case "jsonl":
+            return _record_lines(desk, redact=redact).encode(errors="replace")
+
+
+def _record_lines(desk: Desk, *, redact: bool) -> str:
     lines = "".join(
         record.model_dump_json() + "\n"
         for episode in desk.episodes.values()

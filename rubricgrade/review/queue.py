@@ -7,7 +7,7 @@ item's probability is kept: weighted by its inverse, what was drawn stands for a
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -48,12 +48,21 @@ class Mix:
 
 
 class Place(Value):
-    """One item of a draw."""
+    """One item of a draw.
+
+    Attributes:
+        episode: Its key.
+        criterion: Of the item.
+        reason: Why it was drawn.
+        probability: That it would be, above 0 to 1.
+        to: Whose it is, if the draw was divided; empty: everybody's.
+    """
 
     episode: str
     criterion: str
     reason: WhyDrawn
     probability: float = Field(gt=0, le=1)
+    to: tuple[str, ...] = ()
 
 
 class Draw(Value):
@@ -69,6 +78,7 @@ class Draw(Value):
         population: How many there were to draw from.
         covered: Whether each of these could have been drawn; if not, what is drawn doesn't stand for all.
         items: What was drawn.
+        reviewers: Among whom it was divided; empty: everybody has all of it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
@@ -83,12 +93,14 @@ class Draw(Value):
     population: int
     covered: bool
     items: tuple[Place, ...]
+    reviewers: tuple[str, ...] = ()
 
-    def places(self) -> dict[tuple[str, str], Drawn]:
-        """How each item came in, by episode and criterion."""
+    def places(self, reviewer: str | None = None) -> dict[tuple[str, str], Drawn]:
+        """How each item came in, by episode and criterion; only those of a reviewer, if one is named."""
         return {
             (place.episode, place.criterion): Drawn(draw=self.id, reason=place.reason, probability=place.probability)
             for place in self.items
+            if reviewer is None or not place.to or reviewer in place.to
         }
 
 
@@ -100,6 +112,7 @@ def draw(
     size: int,
     mix: Mix,
     seed: int,
+    reason: WhyDrawn = "uncertain",
 ) -> tuple[list[Place], bool]:
     """Draw items.
 
@@ -113,6 +126,7 @@ def draw(
         size: How many judged items.
         mix: Shares.
         seed: For the chance.
+        reason: What the doubt is.
 
     Returns:
         What was drawn, in no telling order, and whether everything could have been.
@@ -142,7 +156,7 @@ def draw(
         first = share if taken and doubt[name] == level else 0.0
         return first + (1 - first) * rest
 
-    found += [_place(name, "uncertain", chance(name)) for name in taken]
+    found += [_place(name, reason, chance(name)) for name in taken]
     found += [_place(name, "random", chance(name)) for name in source.sample(left, by_chance)]
     found += [_place(name, "human", 1.0) for name in sorted(people)]
     covered = (not known or of_known > 0) and (not left or by_chance > 0)
@@ -156,6 +170,45 @@ def _share(size: int, percent: int) -> int:
 
 def _place(name: tuple[str, str], reason: WhyDrawn, probability: float) -> Place:
     return Place(episode=name[0], criterion=name[1], reason=reason, probability=probability)
+
+
+def divided(places: Iterable[Place], reviewers: Sequence[str], *, overlap: float, seed: int) -> list[Place]:
+    """Give every item to one reviewer, and a share of them to two, so that people can be compared with each other.
+
+    What is drawn of one episode goes to the same people, who then read it once. So the share is met up to one episode.
+
+    Args:
+        places: What was drawn.
+        reviewers: At least two, with different names.
+        overlap: Share of the items that two reviewers get, 0 to 1.
+        seed: For the chance.
+
+    Raises:
+        InputError: They can't be divided so.
+    """
+    if len(set(reviewers)) != len(reviewers) or len(reviewers) < 2:  # noqa: PLR2004 - one has nothing to share
+        raise InputError("a queue is divided among two or more reviewers, each named once")
+    if not 0 <= overlap <= 1:
+        raise InputError(f"an overlap is a share from 0 to 1, not {overlap:g}")
+    by_episode: dict[str, list[Place]] = {}
+    for place in places:
+        by_episode.setdefault(place.episode, []).append(place)
+    order = sorted(by_episode)
+    random.Random(seed).shuffle(order)  # noqa: S311 - a division that can be made again, no secret
+    to_share = overlap * sum(map(len, by_episode.values()))
+    load = dict.fromkeys(reviewers, 0)
+    found: list[Place] = []
+    shared = 0
+    for episode in order:
+        size = len(by_episode[episode])
+        both = shared + size / 2 <= to_share
+        shared += size if both else 0
+        # Those who have least so far; in the order in which they are named, if they have the same.
+        names = tuple(sorted(reviewers, key=lambda name: load[name])[: 2 if both else 1])
+        for name in names:
+            load[name] += size
+        found += [place.model_copy(update={"to": names}) for place in by_episode[episode]]
+    return found
 
 
 def add_draw(top: Path, drawn: Draw) -> None:

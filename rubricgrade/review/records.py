@@ -26,8 +26,9 @@ REVIEWER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}\Z")
 
 Text = Annotated[CleanText, StringConstraints(max_length=20_000)]
 
-WhyDrawn = Literal["all", "uncertain", "random", "gold", "human"]
-"""Why something is in a queue: nothing was drawn; doubtful; by chance; known answer; for people to decide anyway."""
+WhyDrawn = Literal["all", "uncertain", "flipped", "random", "gold", "human"]
+"""Why something is in a queue: nothing was drawn; doubtful; judged otherwise by another version; by chance; known
+answer; for people to decide anyway."""
 
 Cause = Literal["judge_wrong", "reviewer_wrong", "criterion_ambiguous", "evidence_missing", "trajectory_cut", "other"]
 """What an adjudicator holds a disagreement to come from."""
@@ -197,15 +198,22 @@ def add_records(folder: Path, records: Sequence[Record]) -> None:
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The files of all reviewers of an episode, by name. What is no reviewer's file is left out; so are links."""
+    """The files of all reviewers of an episode, by name. What is no reviewer's file is left out; so are links.
+
+    Raises:
+        StoreError: The folder can't be read.
+    """
     home = folder / FOLDER
     if home.is_symlink() or not home.is_dir():
         return []
-    return sorted(
-        path
-        for path in home.iterdir()
-        if path.suffix == SUFFIX and REVIEWER.match(path.stem) and path.is_file() and not path.is_symlink()
-    )
+    try:
+        return sorted(
+            path
+            for path in home.iterdir()
+            if path.suffix == SUFFIX and REVIEWER.match(path.stem) and path.is_file() and not path.is_symlink()
+        )
+    except OSError as error:
+        raise StoreError(f"can't read {home}: {error.strerror or error}") from error
 
 
 def read_records(file: Path) -> list[Record]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError
@@ -20,7 +21,12 @@ ABOVE = 3
 
 
 def find_rubrics(
-    top: Path, grades: Sequence[Grade], given: Sequence[Path] = (), sources: Sequence[Sources] = ()
+    top: Path,
+    grades: Sequence[Grade],
+    given: Sequence[Path] = (),
+    sources: Sequence[Sources] = (),
+    *,
+    variables: Mapping[str, Any] | Path | None = None,
 ) -> dict[str, Rubric]:
     """The rubric of every grade, by hash.
 
@@ -29,13 +35,15 @@ def find_rubrics(
         grades: Whose rubrics are wanted.
         given: Rubric files that the caller names; they must be good.
         sources: What the grades' folders say about where their rubrics lay.
+        variables: Values for those that the caller names.
 
     Raises:
         InputError: One that was named can't be read, or one that is wanted is not to be found.
     """
     wanted = {grade.rubric.hash for grade in grades}
     found: dict[str, Rubric] = {}
-    for rubric in _candidates(top, given, sources):
+    named = [load_rubric(path, vars=variables) for path in given]
+    for rubric in (*named, *_candidates(top, sources)):
         if wanted <= found.keys():
             break
         found.setdefault(rubric.hash, rubric)
@@ -44,8 +52,7 @@ def find_rubrics(
     return {name: found[name] for name in wanted}
 
 
-def _candidates(top: Path, given: Sequence[Path], sources: Sequence[Sources]) -> Iterator[Rubric]:
-    yield from [load_rubric(path) for path in given]
+def _candidates(top: Path, sources: Sequence[Sources]) -> Iterator[Rubric]:
     yield from _where_they_lay(sources)
     for manifest in (top / MANIFEST, *sorted(top.glob(f"*/{MANIFEST}"))):
         if manifest.is_file():
@@ -85,6 +92,12 @@ def _readable(files: Iterable[Path]) -> Iterator[Rubric]:
 def _faults(grades: Sequence[Grade], missing: set[str], found: Mapping[str, Rubric]) -> Iterator[Fault]:
     for name in sorted(missing):
         of = [grade.rubric.id for grade in grades if grade.rubric.hash == name]
+        counted = f"{len(of)} grade{'' if len(of) == 1 else 's'}"
         changed = any(rubric.id == of[0] for rubric in found.values())
-        hint = "it has changed since; grade again (unchanged questions cost nothing)" if changed else "name its file"
-        yield Fault(f"the rubric {of[0]!r} ({name[:19]}) of {len(of)} grades is not here: {hint}, --rubric FILE")
+        hint = (
+            "it has changed since; grade again (unchanged questions cost nothing), or name the file as it was, --rubric"
+            " FILE, with --vars if its variables had other values"
+            if changed
+            else "name its file, --rubric FILE"
+        )
+        yield Fault(f"the rubric {of[0]!r} ({name[:19]}) of {counted} is not here: {hint}")

@@ -37,7 +37,9 @@ def serve(front: Front, host: str, port: int, ready: Callable[[str], None]) -> N
         token = f"?token={front.access.token}" if front.access.token else ""
         ready(f"http://{name}:{listening.getsockname()[1]}/{token}")
         # Requests hold what reviewers read; nobody needs a log of them.
-        config = uvicorn.Config(make_app(front), log_level="warning", access_log=False, server_header=False)
+        config = uvicorn.Config(
+            make_app(front), lifespan="off", log_level="warning", access_log=False, server_header=False
+        )
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rubricgrade.result import CriterionResult, Grade
 from rubricgrade.review.desk import Desk
@@ -25,17 +25,14 @@ class Version:
         rubric: Its id and the beginning of its hash.
         judge: The judge's name and the beginning of its hash.
         episodes: How many have a grade by it.
+        title: For people: what tells it from the others.
     """
 
     id: str
     rubric: str
     judge: str
     episodes: int
-
-    @property
-    def title(self) -> str:
-        """Both, for people."""
-        return f"{self.rubric}, judged by {self.judge}"
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +86,53 @@ class Comparison:
 
 
 def versions_of(desk: Desk) -> list[Version]:
-    """All versions that something was graded by, the most used first."""
-    counts = Counter(name for episode in desk.episodes.values() for name in grades_by_version(episode))
-    sample = {name: grade for episode in desk.episodes.values() for name, grade in grades_by_version(episode).items()}
-    return [_version(name, sample[name], number) for name, number in counts.most_common()]
+    """All versions that something was graded by, the one that graded first first."""
+    found: dict[str, list[Grade]] = {}
+    for episode in desk.episodes.values():
+        for name, grade in grades_by_version(episode).items():
+            found.setdefault(name, []).append(grade)
+    # Of the episodes that both have graded, each has the older version first.
+    versions = [_version(name, grades[-1], len(grades)) for name, grades in found.items()]
+    rubrics, judges = ({getattr(each, part) for each in versions} for part in ("rubric", "judge"))
+    return [replace(each, title=_title(each, rubrics=len(rubrics), judges=len(judges))) for each in versions]
 
 
 def grades_by_version(episode: Episode) -> dict[str, Grade]:
-    """The latest grade of an episode by each version."""
+    """The latest grade of an episode by each version, oldest first."""
     found: dict[str, Grade] = {}
     for file in episode.files:
         grade = read_grade(file)
-        found[_name(grade)] = grade
+        name = _name(grade)
+        found.pop(name, None)
+        found[name] = grade
     return found
+
+
+def flipped(desk: Desk, versions: tuple[str, str] | None = None) -> set[tuple[str, str]]:
+    """Judged items with different verdicts by two versions, by episode and criterion; whoever may see them.
+
+    Args:
+        desk: What is reviewed.
+        versions: Which two; None is, for each episode, that of its latest grade and the last other one before it.
+    """
+    found: set[tuple[str, str]] = set()
+    for episode in desk.episodes.values():
+        grades = grades_by_version(episode)
+        before, after = versions or _last_two(grades)
+        if before in grades and after in grades:
+            judged = {item.criterion for item in episode.items if item.by == "judge"}
+            found |= {
+                (episode.key, new.id)
+                for old, new in _pairs(grades[before], grades[after])
+                if old.verdict != new.verdict and new.id in judged
+            }
+    return found
+
+
+def _last_two(grades: Mapping[str, Grade]) -> tuple[str, str]:
+    """The versions that graded last; the same one twice if there is one."""
+    names = list(grades)
+    return names[-2 if len(names) > 1 else -1], names[-1]
 
 
 def compare(desk: Desk, reviewer: str, before: str, after: str) -> Comparison:
@@ -187,6 +218,12 @@ def _version(name: str, grade: Grade, number: int) -> Version:
     label = f" {grade.rubric.version}" if grade.rubric.version else ""
     judge = f"{grade.judge.id} ({_short(grade.judge.hash)})" if grade.judge else "nobody"
     return Version(name, f"{grade.rubric.id}{label} ({_short(grade.rubric.hash)})", judge, number)
+
+
+def _title(version: Version, *, rubrics: int, judges: int) -> str:
+    if rubrics == 1 and judges > 1:
+        return f"judged by {version.judge}"
+    return version.rubric if judges == 1 else f"{version.rubric}, judged by {version.judge}"
 
 
 def _short(digest: str) -> str:

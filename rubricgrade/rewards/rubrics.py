@@ -15,6 +15,8 @@ Named = Rubric | str | PathLike[str]
 RubricSource = Named | Callable[[Mapping[str, Any]], Named]
 
 MOST_KEPT = 1000
+LARGEST_KEPT = 10_000
+"""Characters of a row's values. A rubric with longer ones is loaded each time, so that what is kept stays small."""
 
 
 class Rubrics:
@@ -56,7 +58,10 @@ class Rubrics:
         return self._load(self._source, values)
 
     def _load(self, named: str | PathLike[str], given: Mapping[str, Any]) -> Rubric:
-        key = (str(named), digest.of_bytes(repr(sorted(given.items())).encode(errors="replace")))
+        values = repr(sorted(given.items()))
+        if len(values) > LARGEST_KEPT:
+            return load_rubric(named, vars=given)
+        key = (str(named), digest.of_bytes(values.encode(errors="replace")))
         if key not in self._loaded:
             if len(self._loaded) >= MOST_KEPT:
                 self._loaded.clear()

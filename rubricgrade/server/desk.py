@@ -58,6 +58,13 @@ class Episode:
     ungated: bool = False
 
 
+@dataclass(slots=True)
+class Place:
+    """What a request takes up of the desk: one episode until it is known how many there are."""
+
+    episodes: int = 0
+
+
 class Desk:
     """See the module's text. Made in the event loop that it works in.
 
@@ -90,11 +97,25 @@ class Desk:
 
     @property
     def waiting(self) -> int:
-        """Episodes that were taken and are not in work."""
+        """Episodes that were taken and are not in work; a request that is being read counts as one."""
         return max(0, self._taken - self.in_flight)
 
-    def check(self, episodes: int = 1) -> None:
-        """Find out whether so many could be taken now.
+    @contextmanager
+    def place(self) -> Generator[Place]:
+        """A place for one request, for as long as it is read and its answer waited for.
+
+        Raises:
+            Refused: The server stops (503), or the desk is full (429).
+        """
+        place = Place()
+        self.take(place, 1)
+        try:
+            yield place
+        finally:
+            self._taken -= place.episodes
+
+    def take(self, place: Place, episodes: int) -> None:
+        """Let a request's place be for so many episodes, more or fewer than before.
 
         Raises:
             Refused: The server stops (503), the desk is full (429), or it never takes as many at once (422).
@@ -105,22 +126,25 @@ class Desk:
         if episodes > self._most:
             message = f"{episodes} episodes in one request; this server takes at most {self._most}"
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "too_many", message)
-        if self._taken + episodes > self._most:
+        if self._taken - place.episodes + episodes > self._most:
             message = f"{self._taken} episodes are waiting or in work, and at most {self._most} may; try again later"
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "busy", message, again)
+        self._taken += episodes - place.episodes
+        place.episodes = episodes
 
-    async def grades(self, episodes: Sequence[Episode], until: float) -> list[Grade]:
+    async def grades(self, episodes: Sequence[Episode], until: float, place: Place) -> list[Grade]:
         """Take episodes, all or none, and grade them.
 
         Args:
             episodes: In the order of the answer.
             until: The event loop's time by which there is an answer for all.
+            place: Of the request that they came in.
 
         Raises:
-            Refused: They are not taken.
+            Refused: They are not taken, see `take`.
         """
-        with self._place(len(episodes)):
-            return await asyncio.gather(*(self._answered(episode, until) for episode in episodes))
+        self.take(place, len(episodes))
+        return await asyncio.gather(*(self._answered(episode, until) for episode in episodes))
 
     def stop(self, drain: float) -> None:
         """Take nothing more, and give what was taken so many seconds to end. A second call ends the wait."""
@@ -134,15 +158,6 @@ class Desk:
         self._cut_off()
         if self._working:
             await asyncio.wait(self._working, timeout=LONGEST_END)
-
-    @contextmanager
-    def _place(self, episodes: int) -> Generator[None]:
-        self.check(episodes)
-        self._taken += episodes
-        try:
-            yield
-        finally:
-            self._taken -= episodes
 
     async def _answered(self, episode: Episode, until: float) -> Grade:
         loop = asyncio.get_running_loop()

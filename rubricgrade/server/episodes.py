@@ -18,8 +18,8 @@ from rubricgrade.trajectory import Trajectory
 FILES = frozenset({"workspace", "world"})
 
 
-def one_episode(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget) -> tuple[One, list[Episode]]:
-    """The episode of ``POST /grade``, and the request as it was read.
+def one_episode(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget) -> list[Episode]:
+    """The episode of ``POST /grade``.
 
     Raises:
         InputError: Something in it can't be used.
@@ -30,11 +30,11 @@ def one_episode(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget)
         raise InputError(Fault(f"a form has no file {unknown[0]!r}; known are {', '.join(sorted(FILES))}", "request"))
     name, rubric = shelf.wanted(one.rubric, one.vars, scratch)
     trajectory = _located(one, "", body, scratch, budget)
-    return one, [Episode(trajectory, rubric, name, scratch, one.ungated)]
+    return [Episode(trajectory, rubric, name, scratch, one.ungated)]
 
 
-def episodes_of(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget) -> tuple[Batch, list[Episode]]:
-    """The episodes of ``POST /grade/batch``, and the request as it was read.
+def episodes_of(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget) -> list[Episode]:
+    """The episodes of ``POST /grade/batch``.
 
     Raises:
         InputError: Something in it can't be used; the faults of all episodes are named.
@@ -55,7 +55,18 @@ def episodes_of(body: Body, shelf: Shelf, scratch: Scratch, budget: tree.Budget)
             episodes.append(Episode(trajectory, rubric, name, scratch, batch.ungated))
     if faults:
         raise TrajectoryError(faults)
-    return batch, episodes
+    return episodes
+
+
+def timeout_of(body: Body) -> float | None:
+    """Seconds that a request asks for, as far as that can be told before it is read. What is wrong is found later."""
+    match body.value.get("timeout"):
+        case bool():
+            return None
+        case int() | float() as seconds if seconds > 0:
+            return seconds
+        case _:
+            return None
 
 
 def _located(given: Given, prefix: str, body: Body, scratch: Scratch, budget: tree.Budget) -> Trajectory:

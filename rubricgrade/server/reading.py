@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from starlette.types import Message
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.readers.jsontext import NotJson, parse
 from rubricgrade.readers.shapes import as_object
+from rubricgrade.server.readers import Readers
 from rubricgrade.server.refusing import CLOSE, Refused
 from rubricgrade.server.room import Share
 from rubricgrade.server.scratch import Scratch
 from rubricgrade.server.settings import Limits
 
 LARGE = 256 << 10
-"""Bytes from which a body is read in a thread: other requests need not wait for it."""
+"""Bytes from which a body is parsed in a thread: other requests need not wait for it."""
 MOST_FILES = 3
 LARGEST_FIELD = 1 << 30
 """A field is a part of the body, which has its own limit."""
@@ -47,16 +49,17 @@ class Body:
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
-async def read_body(request: Request, limits: Limits, share: Share, scratch: Scratch) -> Body:
+async def read_body(request: Request, limits: Limits, scratch: Scratch, readers: Readers) -> Body:
     """The body of a request.
 
     Args:
         request: Nothing of its body was read yet.
         limits: Of the server.
-        share: Grows with what is read.
-        scratch: Gets the files of a form.
+        scratch: Its share grows with what is read; gets the files of a form.
+        readers: Parse what is large.
 
     Raises:
+        TooLate: It could not be parsed in time.
         Refused: It is of another type, too large, too slow, or there is no room for it.
         InputError: It is no JSON object.
         ClientDisconnect: The client went away.
@@ -68,13 +71,18 @@ async def read_body(request: Request, limits: Limits, share: Share, scratch: Scr
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         message = "the body must not be compressed; only workspaces are, as .tar.zst"
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "wrong_type", message, CLOSE)
-    limited = _Limited(request, limits.body, share)
+    until = asyncio.get_running_loop().time() + limits.timeout
+    limited = _Limited(request, limits.body, scratch.share)
+    seconds = min(limits.read_timeout, limits.timeout)
     try:
-        async with asyncio.timeout(limits.read_timeout):
-            return await (_json(limited) if kind == JSON else _form(limited, scratch))
+        async with asyncio.timeout(seconds):
+            text = await (_json(limited) if kind == JSON else _form(limited, scratch))
     except TimeoutError:
-        message = f"the body did not arrive within {limits.read_timeout:g} s"
+        message = f"the body did not arrive within {seconds:g} s"
         raise Refused(HTTPStatus.REQUEST_TIMEOUT, "too_slow", message, CLOSE) from None
+    if len(text.data) > LARGE:
+        return await readers.read(partial(_parsed, text), scratch, until)
+    return _parsed(text)
 
 
 class _Limited(Request):
@@ -102,12 +110,20 @@ class _Limited(Request):
         return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message, CLOSE)
 
 
-async def _json(request: Request) -> Body:
-    data = await request.body()
-    return await parsed(data, "body")
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A JSON text before it is parsed, what to call it, and the files that came with it."""
+
+    data: bytes
+    name: str
+    files: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
 
-async def _form(request: Request, scratch: Scratch) -> Body:
+async def _json(request: Request) -> _Text:
+    return _Text(await request.body(), "body")
+
+
+async def _form(request: Request, scratch: Scratch) -> _Text:
     files: dict[str, Path] = {}
     async with request.form(max_files=MOST_FILES, max_fields=1, max_part_size=LARGEST_FIELD) as form:
         items = dict(form.multi_items())
@@ -120,8 +136,7 @@ async def _form(request: Request, scratch: Scratch) -> Body:
                 raise InputError(f"form field {name!r} must be a file")
             files[name] = scratch.path(f"form-{number}")
             await asyncio.to_thread(_copy, upload, files[name])
-    body = await parsed(data, "request")
-    return Body(body.value, body.notes, files)
+    return _Text(data, "request", files)
 
 
 def _copy(upload: UploadFile, to: Path) -> None:
@@ -129,28 +144,17 @@ def _copy(upload: UploadFile, to: Path) -> None:
         shutil.copyfileobj(upload.file, file)
 
 
-async def parsed(data: bytes, file: str) -> Body:
-    """A JSON object from its text.
-
-    Raises:
-        InputError: It is none; with line and column.
-    """
-    if len(data) > LARGE:
-        return await asyncio.to_thread(_parsed, data, file)
-    return _parsed(data, file)
-
-
-def _parsed(data: bytes, file: str) -> Body:
+def _parsed(text: _Text) -> Body:
     try:
-        value, notes = parse(data.decode())
+        value, notes = parse(text.data.decode())
     except UnicodeDecodeError as error:
-        raise InputError(Fault(f"is not UTF-8: byte {error.start} can't be read", file)) from None
+        raise InputError(Fault(f"is not UTF-8: byte {error.start} can't be read", text.name)) from None
     except NotJson as error:
-        raise InputError(Fault(error.reason, file, error.line, error.column)) from None
+        raise InputError(Fault(error.reason, text.name, error.line, error.column)) from None
     fields = as_object(value)
     if fields is None:
-        raise InputError(Fault("must be a JSON object", file))
-    return Body(fields, notes)
+        raise InputError(Fault("must be a JSON object", text.name))
+    return Body(fields, notes, text.files)
 
 
 async def gone(request: Request) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from http import HTTPStatus
 
 from rubricgrade.server.refusing import CLOSE, Refused
@@ -14,6 +12,11 @@ class Share:
 
     def __init__(self, room: Room) -> None:
         self._room = room
+        self.size = 0
+
+    def close(self) -> None:
+        """Hold nothing any more."""
+        self._room.held -= self.size
         self.size = 0
 
     def grow(self, size: int) -> None:
@@ -43,14 +46,9 @@ class Room:
         self.most = most
         self.held = 0
 
-    @contextmanager
-    def share(self) -> Generator[Share]:
-        """For one request; given back at the end of the block."""
-        share = Share(self)
-        try:
-            yield share
-        finally:
-            self.held -= share.size
+    def share(self) -> Share:
+        """For one request; has to be closed."""
+        return Share(self)
 
     def take(self, size: int) -> None:
         """Hold so many bytes more.

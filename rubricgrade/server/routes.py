@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -19,19 +20,18 @@ from rubricgrade.result import Grade
 from rubricgrade.rewards import nemo_gym, openrlhf
 from rubricgrade.rewards.conversation import from_responses
 from rubricgrade.rewards.rewarded import Rewarded, cause_of
-from rubricgrade.server.desk import Episode
-from rubricgrade.server.episodes import episodes_of, one_episode
+from rubricgrade.server.desk import Episode, Place
+from rubricgrade.server.episodes import episodes_of, one_episode, timeout_of
+from rubricgrade.server.readers import TooLate
 from rubricgrade.server.reading import Body, gone, read_body
 from rubricgrade.server.refusing import Refused
-from rubricgrade.server.room import Share
 from rubricgrade.server.scratch import Scratch
 from rubricgrade.server.service import Service
-from rubricgrade.server.shapes import Asked
 from rubricgrade.server.shelf import Shelf
 from rubricgrade.trajectory import Trajectory
 
 Work = Callable[[Service, "_Arrived"], Coroutine[Any, Any, Response]]
-Read = Callable[[Body, Shelf, Scratch, tree.Budget], tuple[Asked, list[Episode]]]
+Read = Callable[[Body, Shelf, Scratch, tree.Budget], list[Episode]]
 
 GRADES = "rubricgrade.grades/1"
 CLIENT_GONE = 499
@@ -81,22 +81,31 @@ def routes(service: Service) -> list[Route]:
 
 @dataclass(frozen=True, slots=True)
 class _Arrived:
-    """A request that has arrived whole."""
+    """A request that has arrived whole.
+
+    Attributes:
+        request: As the framework has it.
+        body: Read.
+        scratch: What it holds.
+        place: Its place at the desk.
+        since: The event loop's time when its head was there: all that it may take counts from then.
+    """
 
     request: Request
     body: Body
     scratch: Scratch
-    share: Share
+    place: Place
+    since: float
 
 
 async def _taken(service: Service, request: Request, work: Work) -> Response:
     """Read a request and work on it for as long as its client waits."""
+    since = asyncio.get_running_loop().time()
     try:
         # A full desk says so before anything is read.
-        service.desk.check()
-        with service.room.share() as share, service.scratch() as scratch:
-            body = await read_body(request, service.settings.limits, share, scratch)
-            return await _while_there(request, work(service, _Arrived(request, body, scratch, share)))
+        with service.desk.place() as place, service.scratch() as scratch:
+            body = await read_body(request, service.settings.limits, scratch, service.readers)
+            return await _while_there(request, work(service, _Arrived(request, body, scratch, place, since)))
     except Refused as error:
         service.metrics.refused(error.code)
         raise
@@ -138,13 +147,13 @@ async def _batch(service: Service, arrived: _Arrived) -> Response:
 
 
 async def _grades(service: Service, arrived: _Arrived, read: Read) -> list[Grade]:
-    began = asyncio.get_running_loop().time()
     limits = service.settings.limits
+    until = arrived.since + min(limits.timeout, timeout_of(arrived.body) or limits.timeout)
     budget = tree.Budget(total=limits.unpacked, file=limits.unpacked)
-    # In a thread: a small archive may hold much, and other requests need not wait for it.
-    asked, episodes = await asyncio.to_thread(read, arrived.body, service.shelf, arrived.scratch, budget)
-    arrived.share.grow(arrived.scratch.unpacked)
-    return await service.desk.grades(episodes, began + min(limits.timeout, asked.timeout or limits.timeout))
+    reading = partial(read, arrived.body, service.shelf, arrived.scratch, budget)
+    episodes = await service.readers.read(reading, arrived.scratch, until)
+    arrived.scratch.share.grow(arrived.scratch.unpacked)
+    return await service.desk.grades(episodes, until, arrived.place)
 
 
 async def _openrlhf(service: Service, arrived: _Arrived) -> Response:
@@ -163,13 +172,18 @@ async def _rewarded(
     service: Service, arrived: _Arrived, builds: Sequence[Callable[[], Trajectory]], rows: Sequence[Mapping[str, Any]]
 ) -> list[Rewarded]:
     """What came of a host's episodes; one that can't be used is an outcome like any other."""
-    until = asyncio.get_running_loop().time() + service.settings.limits.timeout
+    clock = asyncio.get_running_loop().time
+    until = arrived.since + service.settings.limits.timeout
     shelf = service.shelf
     path = arrived.request.path_params.get("rubric")
     if path is not None and not shelf.knows(path):
         raise Refused(HTTPStatus.NOT_FOUND, "unknown_rubric", f"there is no rubric {path!r} here")
 
+    service.desk.take(arrived.place, len(rows))
+
     def episode(build: Callable[[], Trajectory], row: Mapping[str, Any]) -> Episode | Rewarded:
+        if clock() > until:
+            raise TooLate
         name = path or shelf.named_by(row)
         try:
             return Episode(build(), shelf.of_row(name, row), name, arrived.scratch)
@@ -179,8 +193,12 @@ async def _rewarded(
     def episodes() -> list[Episode | Rewarded]:
         return [episode(build, row) for build, row in zip(builds, rows, strict=True)]
 
-    found = await asyncio.to_thread(episodes)
-    grades = iter(await service.desk.grades([each for each in found if isinstance(each, Episode)], until))
+    try:
+        found = await service.readers.read(episodes, arrived.scratch, until)
+    except TooLate as late:
+        found = [Rewarded(None, "timeout", late.message) for _ in rows]
+    graded = [each for each in found if isinstance(each, Episode)]
+    grades = iter(await service.desk.grades(graded, until, arrived.place))
     for each in found:
         if isinstance(each, Rewarded):
             service.unread(path or "", each.cause or "fault")

@@ -1,4 +1,7 @@
-"""The files of one request: a folder that is made on first need, and removed when nobody works with it any more."""
+"""What one request holds for as long as anybody works with it: a share of the room, and a folder for its files.
+
+The folder is made on first need.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,24 @@ from types import TracebackType
 from typing import Self
 
 from rubricgrade import tree
+from rubricgrade.server.room import Share
 
 
 class Scratch:
-    """Held by the request, and by each of its episodes until work on it has really ended.
+    """Held by the request, by what reads it, and by each of its episodes until work on it has really ended.
 
     Args:
+        share: Given back at the end.
         root: The server's own folder.
         removing: Gets what is under way of the removal, for as long as it is.
 
     Attributes:
+        share: Its bytes.
         unpacked: Bytes of the files that were unpacked into it.
     """
 
-    def __init__(self, root: Path, removing: set[asyncio.Future[None]]) -> None:
+    def __init__(self, share: Share, root: Path, removing: set[asyncio.Future[None]]) -> None:
+        self.share = share
         self.unpacked = 0
         self._root = root
         self._removing = removing
@@ -51,7 +58,10 @@ class Scratch:
     def release(self) -> None:
         """One less does."""
         self._holders -= 1
-        if not self._holders and self._folder is not None:
+        if self._holders:
+            return
+        self.share.close()
+        if self._folder is not None:
             # An agent's tree may be large; other requests need not wait while it goes.
             removal = asyncio.get_running_loop().run_in_executor(None, tree.remove, self._folder)
             self._removing.add(removal)

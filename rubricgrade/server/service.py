@@ -22,6 +22,7 @@ from rubricgrade.sandbox import Provider, Template, default_provider
 from rubricgrade.server.alarm import Alarm
 from rubricgrade.server.desk import Desk, Episode
 from rubricgrade.server.metrics import Metrics
+from rubricgrade.server.readers import Readers
 from rubricgrade.server.room import Room
 from rubricgrade.server.scratch import Scratch
 from rubricgrade.server.settings import Settings
@@ -36,6 +37,7 @@ class Service:
         settings: As given.
         shelf: Its rubrics.
         desk: Grades.
+        readers: Read requests.
         room: For requests.
         alarm: Whether too much is ungraded.
         metrics: What is counted.
@@ -55,6 +57,7 @@ class Service:
         self.settings = settings
         self.shelf = shelf
         self.room = Room(limits.held)
+        self.readers = Readers()
         self.alarm = Alarm(limits.alarm_above, limits.alarm_window)
         self.desk = Desk(self._graded, concurrency=limits.concurrency, queue=limits.queue, ended=self._ended)
         self.metrics = Metrics(
@@ -71,12 +74,12 @@ class Service:
         self._removing: set[asyncio.Future[None]] = set()
 
     def scratch(self) -> Scratch:
-        """A folder for the files of one request."""
-        return Scratch(self._root, self._removing)
+        """What one request holds."""
+        return Scratch(self.room.share(), self._root, self._removing)
 
     async def closed(self) -> None:
         """Wait until nobody works any more, and nothing is being removed."""
-        await self.desk.closed()
+        await asyncio.gather(self.desk.closed(), self.readers.closed())
         await asyncio.gather(*self._removing)
 
     def unread(self, name: str, cause: str) -> None:

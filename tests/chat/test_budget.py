@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def test_it_stops_before_the_call_that_would_pass_the_cap(server: ScriptedServer
 def test_calls_under_way_count(server: ScriptedServer) -> None:
     server.script = [replace(completion(), delay=0.1)]
     chat = open_chat(server.base, max_cost=0.03, extra={**CENT, "input_cost_per_token": 1e-4})
-    long = question(messages=({"role": "user", "content": "x" * 400},))
+    long = question(messages=({"role": "user", "content": "x" * 300},))
 
     async def main() -> list[object]:
         return await asyncio.gather(*(chat.ask(long) for _ in range(10)), return_exceptions=True)
@@ -42,6 +43,25 @@ def test_calls_under_way_count(server: ScriptedServer) -> None:
     outcomes = asyncio.run(main())
     assert len(server.seen) == 3
     assert sum(isinstance(outcome, AskFailed) for outcome in outcomes) == 7
+
+
+@pytest.mark.parametrize("tokens", [10, 1500, 4096])
+def test_a_cap_is_kept_however_many_ask_at_once_and_however_long_replies_are(
+    server: ScriptedServer, tokens: int
+) -> None:
+    server.script = [replace(completion(usage={"completion_tokens": tokens}), delay=0.02)]
+    prices = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5}
+    chat = open_chat(server.base, max_cost=0.2, concurrency=64, extra=prices)
+
+    async def main() -> list[Any]:
+        asks = (chat.ask(question(max_tokens=4096)) for _ in range(60))
+        return await asyncio.gather(*asks, return_exceptions=True)
+
+    outcomes = asyncio.run(main())
+    spent = sum(outcome.usage.cost for outcome in outcomes if not isinstance(outcome, AskFailed))
+    most = 4096 * 1e-5 + 1e-4
+    assert spent <= 0.2
+    assert len(server.seen) == 60 or spent > 0.2 - 1.1 * most, "what was set aside and not spent is given back"
 
 
 def test_an_image_is_not_counted_by_its_bytes(server: ScriptedServer) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rubricgrade.chat import AskFailed
 from rubricgrade.chat.compatible import BODY_LIMIT
 from rubricgrade.chat.faults import Fault, from_status, retry_after, shown
-from rubricgrade.chat.reading import read_body
+from rubricgrade.chat.reading import Tokens, read_body
 from rubricgrade.errors import JudgeError
 from tests.chat.asking import KEY, ask, open_chat, question
 from tests.chat.scripted import ScriptedServer, Wire, completion, error
@@ -62,6 +62,34 @@ def test_two_retries_make_three_requests(server: ScriptedServer, route: str, sta
     assert len(server.seen) == 3
     assert failed.usage.calls == 3
     assert "3 attempts" in str(failed)
+
+
+QUICK_ANSWERS = [
+    "Rate limit reached (RPM): Limit 3. Please try again in 20s. You can pay at https://platform.openai.com/billing.",
+    "You exceeded your current quota, please check your plan and billing details. Please retry in 20.0s.",
+    "You exceeded your current quota, please check your plan and billing details. Please try again in 0m20s.",
+    'Quota exceeded; see billing. {"@type": "RetryInfo", "retryDelay": "20s"}',
+    "Too many requests per minute. Retry after 20000ms",
+]
+
+
+@pytest.mark.parametrize("text", QUICK_ANSWERS)
+def test_who_is_too_quick_is_told_when_to_come_back(text: str) -> None:
+    fault = from_status(429, text, {})
+    assert (fault.kind, fault.after) == ("rate_limited", 20.0)
+    assert from_status(429, text, {"retry-after": "3"}).after == 3.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"error": {"code": "insufficient_quota", "message": "You exceeded your current quota; try again in 1s"}}',
+        "You exceeded your current quota, please check your plan and billing details.",
+        "Your credit balance is too low",
+    ],
+)
+def test_who_has_not_paid_is_not_asked_to_wait(text: str) -> None:
+    assert from_status(429, text, {}).kind == "auth"
 
 
 @BOTH
@@ -132,6 +160,7 @@ def test_a_filtered_prompt_is_a_reply(server: ScriptedServer, route: str) -> Non
         (completion('{"answer": "ye', "length"), "length", '{"answer": "ye'),
         (completion("", "length", message={"reasoning_content": "hm"}), "length", ""),
         (completion(None, message={"refusal": "I will not."}), "refused", "I will not."),
+        (completion('{"answer": "yes"}', message={"refusal": "I will not."}), "refused", '{"answer": "yes"}'),
         (completion("", "content_filter"), "filtered", ""),
     ],
 )
@@ -370,3 +399,28 @@ def test_both_forms_of_retry_after(headers: dict[str, str], seconds: float | Non
 
 def test_a_long_error_text_is_cut() -> None:
     assert len(shown("x " * 10_000)) == 300
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        {"prompt_tokens": "5", "completion_tokens": 1},
+        {"prompt_tokens": 5},
+        {"prompt_tokens": 5, "completion_tokens": "7"},
+        {"prompt_tokens": 5, "completion_tokens": -7},
+        {"prompt_tokens": -5, "completion_tokens": 7},
+        {"prompt_tokens": 5, "completion_tokens": 10**12},
+        {"prompt_tokens": 10**9, "completion_tokens": 1},
+        {"prompt_tokens": 5.5, "completion_tokens": True},
+    ],
+)
+def test_a_count_that_is_none_makes_the_cost_unknown_and_not_less(usage: Any) -> None:
+    assert read_body(json.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}).encode()).tokens is None
+
+
+def test_no_more_can_be_cached_than_was_read() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 1, "cache_read_input_tokens": 9, "cache_creation_input_tokens": 9}
+    body = json.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}).encode()
+    assert read_body(body).tokens == Tokens(input=5, cached=5, written=0, output=1)

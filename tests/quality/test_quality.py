@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rubricgrade.cli.app import app
-from rubricgrade.delivery.removing import doubted
+from rubricgrade.delivery.removing import examined
 from rubricgrade.episode.agents.choosing import choose_agent
 from rubricgrade.episode.agents.proving import Oracle
 from rubricgrade.episode.playing import run_episode
@@ -309,7 +309,8 @@ def test_from_the_command_line_to_a_delivery(tmp_path: Path) -> None:
     assert report["schema"] == "rubricgrade.quality/1"
     assert [[doubt["kind"] for doubt in each["doubts"]] for each in report["tasks"]] == [[], ["duplicate"]]
     (tmp_path / "quality.json").write_text(done.stdout)
-    assert [(each.task, each.reason) for each in doubted(tmp_path / "quality.json")] == [("two", "duplicate")]
+    against = [each.against for each in examined(tmp_path / "quality.json")]
+    assert [(each.task, each.reason) for each in against if each is not None] == [("two", "duplicate")]
     out, quality = str(tmp_path / "delivery"), str(tmp_path / "quality.json")
     assert runner.invoke(app, ["deliver", *tasks, "--out", out, "--quality", quality]).exit_code == 0
     assert [path.name for path in (tmp_path / "delivery/tasks").iterdir()] == ["one"]
@@ -321,7 +322,7 @@ def test_from_the_command_line_to_a_delivery(tmp_path: Path) -> None:
 def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"tasks": [{"task": "one"}]}')
     with pytest.raises(InputError, match="is not what `rubricgrade task quality --json` prints: "):
-        doubted(tmp_path / "x.json")
+        examined(tmp_path / "x.json")
 
 
 @pytest.mark.redteam

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rubricgrade.cli.app import app
-from rubricgrade.delivery.removing import hackable
+from rubricgrade.delivery.removing import attacked
 from rubricgrade.episode.agents.proving import Nop
 from rubricgrade.episode.playing import run_episode
 from rubricgrade.episode.task import Task
@@ -119,7 +119,7 @@ def test_from_the_command_line_to_a_delivery(planted: Path, tmp_path: Path) -> N
     done = runner.invoke(app, ["redteam", said, sound, "--only", "bluff", "--json"])
     assert done.exit_code == 1
     (tmp_path / "report.json").write_text(done.stdout)
-    assert [(each.task, each.reason) for each in hackable(tmp_path / "report.json")] == [("said-is-done", "hackable")]
+    assert [each.against and each.against.reason for each in attacked(tmp_path / "report.json")] == ["hackable", None]
     report = json.loads(done.stdout)
     assert [each["hackable"] for each in report["tasks"]] == [True, False]
     assert runner.invoke(app, ["redteam", sound, "--only", "bluff"]).exit_code == 0

@@ -79,6 +79,25 @@ def test_a_rubric_is_found_with_the_values_of_its_variables(rubric: Path, episod
     assert one.rubric.vars["whom"] == "Anna"
 
 
+def test_a_rubric_that_is_named_takes_the_values_that_it_was_graded_with(
+    rubric: Path, episode: Path, tmp_path: Path
+) -> None:
+    criterion = "{id: polite, points: 4, description: 'thanks {{ vars.whom }}', judge: {}}"
+    rubric.write_text(f"id: travel\nvars: {{whom: null}}\ncriteria:\n  - {criterion}\n")
+    grades = graded(rubric, episode, tmp_path / "grades", "--vars", "whom=Anna")
+    moved = rubric.rename(tmp_path / "moved.yaml")
+    labels = tmp_path / "labels.jsonl"
+    values = tmp_path / "values.yaml"
+    values.write_text("whom: Anna\n")
+    for given in ("whom=Anna", str(values)):
+        done = program("review", grades, "--rubric", moved, "--vars", given, "--labels-out", labels)
+        assert (done.code, done.err) == (0, "0 labels written\n")
+    done = program("review", grades, "--rubric", moved, "--vars", "whom=Ben", "--labels-out", labels)
+    assert done.code == 2
+    assert "with --vars if its variables had other values" in done.err
+    assert "--rubric FILE" in program("review", grades, "--vars", "whom=Anna").err
+
+
 def test_two_rubrics_in_one_folder(grades: Path, episode: Path, tmp_path: Path) -> None:
     other = write_rubric(tmp_path / "rubrics" / "other", criteria=(POLITE,))
     graded(other, episode, grades)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rubricgrade.review.desk import Desk
+from rubricgrade.review.tables import FORMS
 from tests.cli.program import run as program
 from tests.review.made import Made, Said, desk_of, steps, write_run
 from tests.review.serving import served
@@ -206,15 +207,16 @@ def settle_first_dispute(reader: Reader) -> None:
 
 def check_export(reader: Reader, graded: Path, folder: Path) -> None:
     """What is taken out, read in elsewhere and taken out again, is the same."""
-    with reader.page.expect_download() as download:
-        reader.go("/export")
-        reader.page.click(".cards >> text=First verdicts")
-    file, again = folder / "labels.jsonl", folder / "again.jsonl"
-    download.value.save_as(file)
-    clean = shutil.copytree(graded / "episodes", folder / "clean", ignore=shutil.ignore_patterns("reviews"))
-    for option, path in (("--labels-in", file), ("--labels-out", again)):
-        assert program("review", clean, "--rubric", graded / "rubric.yaml", option, path).code == 0
-    assert again.read_bytes() == file.read_bytes()
+    for form in FORMS:
+        with reader.page.expect_download() as download:
+            reader.go("/export")
+            reader.page.get_by_role("link", name=f"First verdicts as {form}", exact=True).click()
+        file, again = folder / f"labels.{form}", folder / f"again.{form}"
+        download.value.save_as(file)
+        clean = shutil.copytree(graded / "episodes", folder / form, ignore=shutil.ignore_patterns("reviews"))
+        for option, path in (("--labels-in", file), ("--labels-out", again)):
+            assert program("review", clean, "--rubric", graded / "rubric.yaml", option, path).code == 0
+        assert again.read_bytes() == file.read_bytes()
 
 
 def check_agreement(page: Any, desk: Desk, judge: Judge) -> None:

@@ -12,8 +12,8 @@ from rubricgrade.review.records import Cause
 from rubricgrade.review.transcript import PAGE
 from rubricgrade.review.web.settling import CAUSES
 from tests.review.acts import item_of
-from tests.review.client import SECRET, Browser, browser, tags_of, text_of
-from tests.review.made import Made, Said, desk_of, steps, write_made_grade, write_run
+from tests.review.client import SECRET, browser, tags_of, text_of
+from tests.review.made import Made, Said, steps, write_made_grade, write_run
 
 
 def test_a_whole_review_without_script(run: Path) -> None:
@@ -129,6 +129,11 @@ def test_two_versions(run: Path) -> None:
     assert "newly strict" in page
     assert "<ins>quite" in page
     assert "1 → 0 of 1" in text_of(page)
+    of.post("/compare", a=before, b=after, size="50", random="50")
+    queue = of.get("/queue")
+    assert "flipped" in queue, "why a decided item is in it"
+    assert "drawn from 8 by anna, mix 50/50/0" in text_of(queue)
+    of.post("/compare", 422, a=before, b=before, size="50", random="50")
     assert "1 of 1" in text_of(page)
 
 
@@ -136,9 +141,16 @@ def test_a_queue_is_drawn_from_the_page(run: Path) -> None:
     of = browser(run)
     of.post("/queue", size="3", uncertain="60", random="40", gold="0", seed="1")
     assert "5 items drawn from 8 by anna" in text_of(of.get("/queue"))
-    for wrong in ({"uncertain": "90"}, {"size": "0"}, {"random": "x"}):
+    wrongs = ({"uncertain": "90"}, {"size": "0"}, {"random": "x"}, {"reviewers": "anna"}, {"reviewers": "anna, ../x"})
+    for wrong in wrongs:
         fields: dict[str, Any] = {"size": "3", "uncertain": "60", "random": "40", "gold": "0", **wrong}
         of.post("/queue", 422, **fields)
+    of.post("/queue", size="8", uncertain="60", random="40", gold="0", reviewers="ben, carl", overlap="0")
+    page = text_of(of.get("/queue"))
+    assert "divided among ben, carl" in page
+    assert "Nothing of this queue is for anna" in page
+    of.post("/seat", name="ben")
+    assert "Nothing of this queue" not in text_of(of.get("/queue"))
 
 
 def test_seats(run: Path) -> None:
@@ -173,6 +185,11 @@ def test_labels_are_taken_out_and_read_in(run: Path, tmp_path: Path) -> None:
     other = browser(write_run(tmp_path / "other", {"one": Made(steps("a", "b"))}))
     other.post("/export", 200, labels=text)
     assert other.get("/export/labels.jsonl") == text
+    table = of.get("/export/labels.csv")
+    assert table.startswith("trajectory,criterion,verdict,by,why\n")
+    other.post("/export", 200, labels=table)
+    assert other.get("/export/labels.csv") == table
+    assert of.client.get("/export/labels.xlsx").status_code == 404
     assert "line 1" in other.post("/export", 422, labels=text.replace('"polite"', '"nothing"'))
 
 
@@ -228,15 +245,6 @@ def test_a_changed_trajectory_is_said(run: Path) -> None:
     of = browser(run)
     assert "has changed since" in of.get(of.path_of("one", "polite"), 422)
     assert of.get(of.path_of("two", "polite"))
-
-
-def test_a_damaged_record_is_said(run: Path) -> None:
-    of = browser(run)
-    of.decide("one", "polite", "met")
-    (run / "one" / "reviews" / "anna.jsonl").write_text("{}\n")
-    response = Browser(desk_of(run)).client.get(of.path_of("one", "polite"))
-    assert response.status_code == 500
-    assert "anna.jsonl:1" in response.text
 
 
 def test_a_graded_folder_without_its_trajectory(run: Path) -> None:

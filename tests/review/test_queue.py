@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubricgrade.errors import InputError, StoreError
-from rubricgrade.review.queue import FILE, Mix, draw, read_draws
+from rubricgrade.review.desk import Desk
+from rubricgrade.review.queue import FILE, Mix, divided, draw, read_draws
+from rubricgrade.review.versions import flipped
+from tests.cli.program import run as program
 from tests.review.acts import decide, item_of
 from tests.review.made import Made, Said, desk_of, steps, write_made_grade
 
@@ -135,3 +138,83 @@ def test_a_damaged_draw_is_named(run: Path) -> None:
     (run / FILE).write_text("{}\n")
     with pytest.raises(StoreError, match=r"review-queue\.jsonl:1: is no draw"):
         desk_of(run).queue()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 60), st.integers(2, 4), st.floats(0, 1), st.integers(0, 9))
+def test_a_divided_draw_gives_every_item_to_one_reviewer_and_a_share_to_two(
+    count: int, people: int, overlap: float, seed: int
+) -> None:
+    found, _ = draw(dict.fromkeys(names(count), 1), [], [], size=count, mix=Mix(100, 0, 0), seed=seed)
+    reviewers = [f"r{number}" for number in range(people)]
+    places = divided(found, reviewers, overlap=overlap, seed=seed)
+    assert sorted((place.episode, place.criterion) for place in places) == sorted(names(count))
+    assert {len(set(place.to)) for place in places} <= {1, 2}
+    shared = sum(len(place.to) == 2 for place in places)
+    assert abs(shared - overlap * count) <= 1.5, "up to half of one episode's three items"
+    for episode in {place.episode for place in places}:
+        assert len({place.to for place in places if place.episode == episode}) == 1
+    loads = Counter(name for place in places for name in place.to)
+    assert max(loads.values()) - min(loads[name] for name in reviewers) <= 3
+
+
+@pytest.mark.parametrize(("reviewers", "overlap"), [(["anna"], 0.2), (["anna", "anna"], 0.2), (["anna", "ben"], 1.5)])
+def test_what_can_not_be_divided_is_told(reviewers: list[str], overlap: float) -> None:
+    with pytest.raises(InputError, match=r"two or more reviewers|a share from 0 to 1"):
+        divided([], reviewers, overlap=overlap, seed=0)
+
+
+def test_each_reviewer_has_a_part_of_a_divided_queue(run: Path) -> None:
+    desk = desk_of(run)
+    desk.draw("anna", size=8, mix=Mix(50, 50, 0), seed=0, reviewers=("anna", "ben"), overlap=0)
+    parts = {name: {item.id for item, _ in desk.queue(name)} for name in ("anna", "ben", "carl")}
+    assert parts["anna"] | parts["ben"] == {item.id for item, _ in desk.queue()}
+    assert parts["anna"].isdisjoint(parts["ben"])
+    assert all(parts[name] for name in ("anna", "ben"))
+    assert not parts["carl"]
+    last = [item for item, _ in desk.queue("anna")][-1]
+    _, after = desk.neighbours(last, "anna")
+    assert after is not None
+    assert after.id in parts["anna"]
+
+
+def changed(run: Path) -> Desk:
+    """The run, graded again by another judge, which finds one reply impolite."""
+    rubric = desk_of(run).episodes["one"].rubric
+    for name, said in (("one", Said("not_met")), ("two", Said("met"))):
+        judge = {"polite": said, "complete": Said("met" if name == "one" else "not_met")}
+        tone = {"tone": Said("cold")} if name == "two" else {}
+        write_made_grade(run / name, rubric, Made(steps(), judge | tone, model="other/judge"))
+    return desk_of(run)
+
+
+def test_what_flipped_is_queued_and_nothing_else(run: Path) -> None:
+    desk = changed(run)
+    flips = flipped(desk)
+    assert flips == {("one", "polite")}
+    drawn = desk.draw("anna", size=50, mix=Mix(100, 0, 0), seed=0, flipped=flips)
+    assert [(place.episode, place.criterion, place.reason) for place in drawn.items] == [("one", "polite", "flipped")]
+    assert not drawn.covered
+    mixed = desk.draw("anna", size=50, mix=Mix(50, 50, 0), seed=0, flipped=flips)
+    assert Counter(place.reason for place in mixed.items) == {"flipped": 1, "random": 1}
+    assert mixed.covered
+    with pytest.raises(InputError, match="no verdict differs"):
+        desk.draw("anna", size=5, mix=Mix(), seed=0, flipped=())
+    with pytest.raises(InputError, match="no share for what flipped"):
+        desk.draw("anna", size=5, mix=Mix(0, 100, 0), seed=0, flipped=flips)
+
+
+def test_without_a_second_version_nothing_flipped(run: Path) -> None:
+    assert flipped(desk_of(run)) == set()
+
+
+def test_draws_from_the_command_line(run: Path, tmp_path: Path) -> None:
+    changed(run)
+    labels = tmp_path / "labels.jsonl"
+    done = program("review", run, "--draw", "9", "--flipped", "--mix", "100/0/0", "--labels-out", labels)
+    assert (done.code, "drew 1 of 8" in done.err) == (0, True)
+    done = program("review", run, "--draw", "9", "--among", "anna", "--among", "ben", "--labels-out", labels)
+    assert done.code == 0
+    assert read_draws(run)[-1].reviewers == ("anna", "ben")
+    assert program("review", run, "--flipped").code == 2
+    assert program("review", run, "--draw", "9", "--among", "anna", "--labels-out", labels).code == 2

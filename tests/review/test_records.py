@@ -129,8 +129,10 @@ def test_nobody_writes_in_anothers_name(run: Path) -> None:
     decide(desk_of(run), "one", "polite", "met")
     file = file_of(run / "one", "anna")
     file.rename(file.with_name("ben.jsonl"))
+    desk = desk_of(run)
+    assert desk.records(desk.episodes["one"]) == {}
     with pytest.raises(StoreError, match="is a record by anna, in a file of ben"):
-        desk_of(run).records(desk_of(run).episodes["one"])
+        desk.require_whole()
 
 
 def test_links_are_not_followed(run: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from rubricgrade.runs.regrading import regrade
 from rubricgrade.runs.running import Outcome, Plan, run
 from rubricgrade.runs.standing import attempts_of, stand
 from rubricgrade.trajectory import Trajectory
-from tests.chat.scripted import ScriptedServer, completion, spread
+from tests.chat.scripted import ScriptedServer, Wire, completion, spread
 from tests.cli import program
 from tests.cli.program import SAYS_TOTAL, write_episode, write_rubric
 from tests.episode.making import EXAMPLES, bash, by_turn, model_agent, write_task
@@ -199,6 +199,24 @@ def test_the_program_keeps_a_cap_over_all_nodes(two: str, task: Path, tmp_path: 
     assert (ran.code, "rubricgrade run --resume" in ran.err) == (4, True), ran.err
     assert 0 < len(server.seen) * 0.11 <= 1
     assert 0 < len(read_lines(tmp_path / "run" / "trajectories.jsonl")) < 9
+
+
+def test_the_program_keeps_a_judges_cap_over_all_nodes(two: str, tmp_path: Path, server: ScriptedServer) -> None:
+    # A call costs 1.5 cents.
+    dear = json.loads(YES.body)
+    dear["usage"]["prompt_tokens"] = 100_000
+    server.script = [Wire(json.dumps(dear).encode())]
+    rubric = write_rubric(tmp_path, criteria=[JUDGED % (1, 1)])
+    places = [write_episode(tmp_path / f"e{n}") for n in range(8)]
+    given = ["--judge", "openai/gpt-4o-mini", "--api-base", server.base, "--no-cache", "--no-store", "--json"]
+    ran = program.run(
+        *("grade", rubric, *places, *given, "--max-cost", "0.05", "--concurrency", "2", "--executor", f"ray:{two}"),
+        env={"OPENAI_API_KEY": "k"},
+    )
+    assert ran.code == 4, ran.err
+    assert 2 <= len(server.seen) <= 3
+    causes = [grade["cause"] for grade in ran.json["grades"]]
+    assert (causes.count(None), causes.count("budget")) == (len(server.seen), 8 - len(server.seen))
 
 
 def test_an_agents_model_is_called_from_the_nodes_within_its_budget(

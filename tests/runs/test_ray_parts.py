@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from rubricgrade import tree
 from rubricgrade.chat import Ask
+from rubricgrade.chat.sharing import Purpose
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, MissingExtraError, StoreError
 from rubricgrade.grading.unreached import unreached
@@ -27,8 +29,10 @@ from tests.episode.making import EXAMPLES
 PLACE = "http://127.0.0.1"
 
 
-def ask(limit: int = 2, estimate: float | None = 0.1) -> Ask:
-    return Ask("m", PLACE, limit, None, estimate)
+def ask(
+    limit: int = 2, estimate: float | None = 0.1, *, purpose: Purpose = "judge", per_minute: float | None = None
+) -> Ask:
+    return Ask(purpose, "m", PLACE, limit, per_minute, estimate)
 
 
 async def settled(task: asyncio.Task[Any]) -> bool:
@@ -42,8 +46,8 @@ def test_no_more_calls_at_once_than_the_limit_whoever_asks() -> None:
     async def main() -> None:
         ledger = Ledger({"judge": None})
         for number, node in enumerate("ab"):
-            assert await ledger.take(node, str(number), "judge", ask()) is None
-        third = asyncio.create_task(ledger.take("a", "2", "judge", ask()))
+            assert await ledger.take(node, str(number), ask()) is None
+        third = asyncio.create_task(ledger.take("a", "2", ask()))
         assert not await settled(third)
         await ledger.give("0", None)
         assert await settled(third)
@@ -54,14 +58,14 @@ def test_no_more_calls_at_once_than_the_limit_whoever_asks() -> None:
 def test_who_stops_waiting_leaves_no_slot_behind() -> None:
     async def main() -> None:
         ledger = Ledger({"judge": None})
-        assert await ledger.take("a", "0", "judge", ask(1)) is None
-        waiting = asyncio.create_task(ledger.take("b", "1", "judge", ask(1)))
+        assert await ledger.take("a", "0", ask(1)) is None
+        waiting = asyncio.create_task(ledger.take("b", "1", ask(1)))
         assert not await settled(waiting)
         await ledger.give("1", 0.0)
         with pytest.raises(asyncio.CancelledError):
             await waiting
         await ledger.give("0", None)
-        assert await ledger.take("a", "2", "judge", ask(1)) is None
+        assert await ledger.take("a", "2", ask(1)) is None
         await ledger.give("never heard of", None)
 
     asyncio.run(main())
@@ -70,23 +74,26 @@ def test_who_stops_waiting_leaves_no_slot_behind() -> None:
 def test_a_lost_nodes_slots_are_free_and_what_it_asked_for_is_paid() -> None:
     async def main() -> None:
         ledger = Ledger({"judge": 1.0})
-        assert await ledger.take("a", "0", "judge", ask(2, 0.4)) is None
-        assert await ledger.take("b", "1", "judge", ask(2, 0.4)) is None
-        waiting = asyncio.create_task(ledger.take("b", "2", "judge", ask(2, 0.4)))
+        assert await ledger.take("a", "0", ask(2, 0.4)) is None
+        assert await ledger.take("b", "1", ask(2, 0.4)) is None
+        waiting = asyncio.create_task(ledger.take("b", "2", ask(2, 0.4)))
         assert not await settled(waiting)
         await ledger.forget("b")
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # 0.4 are paid and 0.4 are under way.
-        assert await ledger.take("a", "6", "judge", ask(2, 0.3)) is not None
+        # 0.4 are paid and 0.4 are under way, which may come to less.
+        waiting = asyncio.create_task(ledger.take("a", "6", ask(2, 0.3)))
+        assert not await settled(waiting)
         await ledger.give("0", 0.1)
-        assert await ledger.take("a", "3", "judge", ask(2, 0.4)) is None
-        refused = await ledger.take("a", "4", "judge", ask(2, 0.4))
+        assert await waiting is None
+        await ledger.give("6", 0.0)
+        assert await ledger.take("a", "3", ask(2, 0.4)) is None
+        refused = await ledger.take("a", "4", ask(2, 0.6))
         assert refused is not None
         assert (refused.kind, pickle.loads(pickle.dumps(refused)).kind) == ("budget", "budget")
         # What was refused holds no slot.
         await ledger.give("3", 0.1)
-        assert await ledger.take("a", "5", "judge", ask(1, 0.3)) is None
+        assert await ledger.take("a", "5", ask(1, 0.3)) is None
 
     asyncio.run(main())
 
@@ -94,10 +101,39 @@ def test_a_lost_nodes_slots_are_free_and_what_it_asked_for_is_paid() -> None:
 def test_a_cap_needs_a_price_and_purses_are_apart() -> None:
     async def main() -> None:
         ledger = Ledger({"judge": 0.05, "agent": None})
-        refused = await ledger.take("a", "0", "judge", ask(estimate=None))
+        refused = await ledger.take("a", "0", ask(estimate=None))
         assert refused is not None
         assert "its price is not known" in str(refused)
-        assert await ledger.take("a", "1", "agent", ask(estimate=None)) is None
+        assert await ledger.take("a", "1", ask(purpose="agent", estimate=None)) is None
+
+    asyncio.run(main())
+
+
+def test_a_pace_is_kept_whoever_asks_and_for_each_purpose_by_itself() -> None:
+    async def main() -> None:
+        ledger = Ledger({"judge": None, "agent": None})
+        paced = ask(9, per_minute=0.01)
+        assert await ledger.take("a", "0", paced) is None
+        waiting = asyncio.create_task(ledger.take("b", "1", paced))
+        assert not await settled(waiting)
+        assert await ledger.take("b", "2", ask(9, purpose="agent", per_minute=0.01)) is None
+        # What waits for its turn holds none of the slots.
+        assert await ledger.take("b", "3", ask(3, purpose="agent")) is None
+        await ledger.forget("b")
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_model_in_a_nodes_own_process_waits_for_no_other_node() -> None:
+    async def main() -> None:
+        ledger = Ledger({"judge": None})
+        local = replace(ask(1), model="local:m.gguf", place="local:m.gguf")
+        assert await ledger.take("a", "0", local) is None
+        assert await ledger.take("b", "1", local) is None
+        assert not await settled(asyncio.create_task(ledger.take("a", "2", local)))
+        await ledger.forget("a")
 
     asyncio.run(main())
 

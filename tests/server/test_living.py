@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +26,12 @@ KEY = {"OPENAI_API_KEY": "k"}
 
 def asked(*more: str, **fields: Any) -> dict[str, Any]:
     return {"rubric": "judged", "trajectory": messages(*more), **fields}
+
+
+def half_sent(connection: socket.socket) -> None:
+    """Begin a request whose body does not come."""
+    connection.sendall(b"POST /grade HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n")
+    connection.sendall(b"content-length: 1000\r\n\r\n{")
 
 
 def until(true: Any) -> None:
@@ -81,8 +88,7 @@ def test_a_client_that_goes_away_frees_its_place(server: Running) -> None:
     until(lambda: server.metric("in_flight") == 0)
     assert server.metric('refused_total{reason="client_gone"}') == gone + 1
     with server.connect() as connection:
-        connection.sendall(b"POST /grade HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n")
-        connection.sendall(b"content-length: 1000\r\n\r\n{")
+        half_sent(connection)
     until(lambda: server.metric('refused_total{reason="client_gone"}') == gone + 2)
 
 
@@ -116,9 +122,49 @@ def test_requests_that_wait_take_bounded_room(own: tuple[str, ...]) -> None:
         second = running.post("/grade", large)
         assert (second.status, second.error) == (429, "busy")
         assert first.result().status == 200
-        assert running.metric("held_bytes") == 0
+        until(lambda: running.metric("held_bytes") == 0)
         never = running.post("/grade", asked(workspace=archive("zeros", bytes(2 << 20))))
         assert (never.status, never.error) == (413, "too_large")
+
+
+def test_a_request_that_is_being_read_has_its_place(own: tuple[str, ...]) -> None:
+    with Running((*own, "--concurrency", "1", "--queue", "0"), KEY) as running:
+        with running.connect() as connection:
+            half_sent(connection)
+            until(lambda: running.metric("waiting") == 1)
+            assert running.post("/grade", asked()).error == "busy"
+        until(lambda: running.metric("waiting") == 0)
+        assert running.post("/grade", asked()).json["score"] == 1.0
+
+
+def test_the_deadline_holds_for_reading_too(own: tuple[str, ...]) -> None:
+    with Running((*own, "--timeout", "0.2", "--allow-rubric-in-request"), KEY) as running:
+        with running.connect() as connection:
+            half_sent(connection)
+            answer = heard(connection)
+            assert (answer.status, answer.error) == (408, "too_slow")
+        # It takes long to find out that this is no rubric.
+        rubric = {"yaml": f"id: r\ncriteria: [{'a,' * 100_000}]"}
+        late = running.post("/grade", asked(rubric=rubric))
+        assert (late.status, late.error) == (503, "late")
+        assert int(late.headers["retry-after"]) >= 1
+        # What was at it ends, what it held is given back, and nothing else suffered.
+        until(lambda: running.metric("held_bytes") == 0)
+        assert running.post("/grade", asked(timeout=60)).json["cause"] in (None, "timeout")
+        assert running.stop() == 0
+
+
+def test_a_host_whose_rows_are_read_too_slowly_gets_no_number_for_them(tmp_path: Path) -> None:
+    criteria = [{"id": f"c{n}", "description": "{{ vars.x }}", "points": 1, "judge": {}} for n in range(500)]
+    (tmp_path / "rubric.yaml").write_text(json.dumps({"id": "wide", "vars": {"x": ""}, "criteria": criteria}))
+    with Running(("--rubric", str(tmp_path), "--timeout", "0.5", "--ungraded-reward", "-7")) as running:
+        # The rubric is loaded for each row, with its value.
+        labels = [json.dumps({"x": str(number)}) for number in range(200)]
+        answer = running.post("/openrlhf", {"query": ["2+2? 4"] * 200, "prompts": ["2+2?"] * 200, "labels": labels})
+        assert (answer.status, answer.json["rewards"]) == (200, [-7] * 200)
+        assert running.metric('ungraded_total{cause="timeout"}') == 200
+        many = running.post("/openrlhf", {"query": ["a"] * 1100, "prompts": ["a"] * 1100})
+        assert (many.status, many.error) == (422, "too_many")
 
 
 def test_an_alarm_goes_on_and_off(rubrics: Path) -> None:

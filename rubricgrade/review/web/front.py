@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rubricgrade import digest
-from rubricgrade.errors import RubricgradeError
+from rubricgrade.errors import RubricgradeError, StoreError
 from rubricgrade.review.desk import Desk
 from rubricgrade.review.episodes import Episode
 from rubricgrade.review.items import Item
@@ -95,7 +95,11 @@ async def form_of(request: Request) -> Form:
 
 def page(request: Request, template: str, status: int = 200, **context: Any) -> Response:
     """A page, or a part of one."""
-    return _drawn(request, template, status, progress(desk_of(request), reviewer_of(request)), context)
+    try:
+        done = progress(desk_of(request), reviewer_of(request))
+    except StoreError:
+        done = None  # the queue can't be read; the pages that need it say so
+    return _drawn(request, template, status, done, context)
 
 
 def message(request: Request, status: int, title: str, lines: list[str]) -> Response:
@@ -122,7 +126,7 @@ def address(*parts: str, **query: str | int | None) -> Any:
 
 def progress(desk: Desk, reviewer: str) -> tuple[int, int]:
     """How many items of the queue a reviewer has dealt with, and how many there are."""
-    listed = [item for item, _ in desk.queue()]
+    listed = [item for item, _ in desk.queue(reviewer)]
     return sum(desk.dealt_with(item, reviewer) for item in listed), len(listed)
 
 
@@ -140,6 +144,7 @@ def _drawn(
         redact=front.redact,
         address=address,
         progress=done,
+        damaged=front.desk.damaged(),
         **context,
     )
     return HTMLResponse(text.encode(errors="replace"), status)

@@ -11,12 +11,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rubricgrade.agreement.joining import answer_of
+from rubricgrade.errors import InputError
 from rubricgrade.review.figures import SPLITS, figures
-from rubricgrade.review.versions import compare, versions_of
-from rubricgrade.review.web.front import desk_of, page, reviewer_of
+from rubricgrade.review.queue import Mix
+from rubricgrade.review.versions import compare, flipped, versions_of
+from rubricgrade.review.web.front import desk_of, fault, form_of, page, reviewer_of, to
 
 DRAWS = 1000
 """Of the bootstrap: a page should not be waited for."""
+
+LARGEST_QUEUE = 1000
+"""Of flipped verdicts."""
 
 BINS = 20
 """Of the histogram of score changes, from -1 to 1."""
@@ -70,7 +75,9 @@ async def comparison(request: Request) -> Response:
     desk = desk_of(request)
     versions = versions_of(desk)
     names = {version.id for version in versions}
-    before, after = request.query_params.get("a", ""), request.query_params.get("b", "")
+    # The last two are what a change of judge or rubric has made.
+    last = [version.id for version in versions][-2:] if len(versions) > 1 else ["", ""]
+    before, after = request.query_params.get("a", last[0]), request.query_params.get("b", last[1])
     only = request.query_params.get("only", "")
     found = compare(desk, reviewer_of(request), before, after) if {before, after} <= names else None
     flips = (
@@ -87,6 +94,23 @@ async def comparison(request: Request) -> Response:
         flips=flips,
         bins=[] if found is None else _histogram([(b, c) for _, b, c in found.scores]),
     )
+
+
+async def queue_flips(request: Request) -> Response:
+    """Draw a queue of what two versions decided differently."""
+    form, desk = await form_of(request), desk_of(request)
+    by_chance = form.number("random", 20, 99)
+    try:
+        desk.draw(
+            reviewer_of(request),
+            size=form.number("size", LARGEST_QUEUE, LARGEST_QUEUE),
+            mix=Mix(100 - by_chance, by_chance, 0),
+            seed=0,
+            flipped=flipped(desk, (form.text("a"), form.text("b"))),
+        )
+    except InputError as error:
+        return fault(request, error)
+    return to("/queue")
 
 
 def _against(people: str | None, verdict: str) -> bool:
@@ -106,4 +130,5 @@ ROUTES: tuple[BaseRoute, ...] = (
     Route("/agreement", agreement),
     Route("/criterion/{criterion}", criterion),
     Route("/compare", comparison),
+    Route("/compare", queue_flips, methods=["POST"]),
 )

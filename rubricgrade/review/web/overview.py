@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ async def queue(request: Request) -> Response:
     query = request.query_params
     wanted = {name: query.get(name, "") for name in ("criterion", "state", "episode")}
     rows: list[dict[str, Any]] = []
-    for item, drawn in desk.queue():
+    for item, drawn in desk.queue(reviewer):
         opinion = desk.opinion(item, reviewer)
         state = "decided" if opinion.final else "skipped" if opinion.skipped else "waiting"
         if wanted["criterion"] in ("", item.row) and wanted["state"] in ("", state):
@@ -117,6 +118,7 @@ async def queue(request: Request) -> Response:
         current=desk.current_draw(),
         size=min(DEFAULT_DRAW, len(desk.items)),
         population=len(desk.items),
+        known=list(reviewers_of(desk)),
     )
 
 
@@ -126,7 +128,15 @@ async def draw(request: Request) -> Response:
     try:
         mix = Mix.parse("/".join(form.text(name) or "0" for name in ("uncertain", "random", "gold")))
         size = form.number("size", DEFAULT_DRAW, LARGEST_DRAW)
-        desk_of(request).draw(reviewer_of(request), size=size, mix=mix, seed=form.number("seed", 0, 2**31))
+        among = [reviewer_name(name) for name in re.split(r"[\s,]+", form.text("reviewers")) if name]
+        desk_of(request).draw(
+            reviewer_of(request),
+            size=size,
+            mix=mix,
+            seed=form.number("seed", 0, 2**31),
+            reviewers=among,
+            overlap=form.number("overlap", 0, 100) / 100,
+        )
     except InputError as error:
         return fault(request, error)
     return to("/queue")

@@ -49,7 +49,7 @@ class _Sight:
 async def start(request: Request) -> Response:
     """Go to the first item of the queue that waits for this reviewer."""
     desk, reviewer = desk_of(request), reviewer_of(request)
-    waiting = next((item for item, _ in desk.queue() if not desk.dealt_with(item, reviewer)), None)
+    waiting = next((item for item, _ in desk.queue(reviewer) if not desk.dealt_with(item, reviewer)), None)
     return to("/queue" if waiting is None else str(address("review", waiting.id)))
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from rubricgrade.chat.sharing import Purpose
 from rubricgrade.episode.agents.choosing import ModelOptions
 from rubricgrade.episode.agents.tool_loop import ToolLoop
 from rubricgrade.episode.playing import Episode
@@ -26,7 +27,7 @@ from rubricgrade.rubric import Rubric
 from rubricgrade.runs.executing.contract import Terms
 from rubricgrade.runs.executing.ray.crew import AT_ONCE, Crew
 from rubricgrade.runs.executing.ray.ledger import Ledger
-from rubricgrade.runs.executing.ray.node import AGENT, JUDGE, Named, Node, Orders
+from rubricgrade.runs.executing.ray.node import Named, Node, Orders
 from rubricgrade.runs.executing.ray.parcels import (
     Graded,
     Played,
@@ -64,9 +65,9 @@ class RayExecutor:
             SandboxUnavailable: No node can work.
         """
         orders = self._orders(terms)
-        caps = {
-            JUDGE: terms.judge.max_cost,
-            AGENT: orders.agent.options.max_cost if isinstance(orders.agent, Named) else None,
+        caps: dict[Purpose, float | None] = {
+            "judge": terms.judge.max_cost,
+            "agent": orders.agent.options.max_cost if isinstance(orders.agent, Named) else None,
         }
         with_ray = _ray()
         connected = _connect(with_ray, self.address)

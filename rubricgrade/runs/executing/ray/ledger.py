@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rubricgrade.chat import Ask, AskFailed, Budget
-from rubricgrade.chat.slots import Slots
+from rubricgrade.chat.place import Place
+from rubricgrade.chat.routing import is_local
+from rubricgrade.chat.sharing import Purpose
 
 
 @dataclass(slots=True)
@@ -32,21 +34,21 @@ class Ledger:
     """Keeps limits. Everything happens on one event loop.
 
     Args:
-        caps: US dollars that each purse may spend; None sets no cap.
+        caps: US dollars that may be spent for each purpose; None sets no cap.
     """
 
-    def __init__(self, caps: Mapping[str, float | None]) -> None:
-        self._budgets = {purse: None if cap is None else Budget(cap) for purse, cap in caps.items()}
-        self._places: defaultdict[str, Slots] = defaultdict(Slots)
+    def __init__(self, caps: Mapping[Purpose, float | None]) -> None:
+        self._budgets = {purpose: None if cap is None else Budget(cap) for purpose, cap in caps.items()}
+        self._places: defaultdict[tuple[str, str], Place] = defaultdict(Place)
         self._tickets: dict[str, _Ticket] = {}
 
-    async def take(self, node: str, ticket: str, purse: str, ask: Ask) -> AskFailed | None:
+    async def take(self, node: str, ticket: str, ask: Ask) -> AskFailed | None:
         """Wait for a slot, and set aside what the attempt may cost.
 
         Returns:
             Why the attempt may not be made, if it may not; nothing is held then.
         """
-        budget = self._budgets[purse]
+        budget = self._budgets[ask.purpose]
         held = _Ticket(node, budget, asyncio.ensure_future(self._admit(ticket, ask)))
         self._tickets[ticket] = held
         try:
@@ -61,9 +63,12 @@ class Ledger:
 
     async def _admit(self, ticket: str, ask: Ask) -> None:
         found = self._tickets[ticket]
-        await found.held.enter_async_context(self._places[ask.place].slot(ask.limit, ask.per_minute))
+        # A model in a node's own process is in nobody else's way.
+        owner = found.node if is_local(ask.place) else ""
+        call = self._places[owner, ask.place].call(ask.purpose, ask.limit, ask.per_minute)
+        await found.held.enter_async_context(call)
         if found.budget is not None:
-            found.reserved = found.budget.reserve(ask.model, ask.estimate)
+            found.reserved = await found.budget.take(ask.model, ask.estimate)
 
     async def give(self, ticket: str, cost: float | None) -> None:
         """Take a ticket back, also one that is still waited for.
@@ -94,18 +99,16 @@ class Teller:
     Attributes:
         ledger: The actor.
         node: Whose hand this is.
-        purse: Which budget is charged.
     """
 
     ledger: Any
     node: str
-    purse: str
 
     async def take(self, ask: Ask) -> str:
         """See `chat.Shared.take`."""
         ticket = secrets.token_hex(8)
         try:
-            refused = await self.ledger.take.remote(self.node, ticket, self.purse, ask)
+            refused = await self.ledger.take.remote(self.node, ticket, ask)
         except asyncio.CancelledError:
             # It may be granted to somebody who has gone.
             self.give(ticket, 0.0)

@@ -30,8 +30,6 @@ from rubricgrade.runs.executing.ray.parcels import (
 from rubricgrade.version import exact_version
 
 T = TypeVar("T")
-JUDGE, AGENT = "judge", "agent"
-"""The purses of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class Node:
         try:
             self._scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="rubricgrade-node-")))
             terms = self._terms()
-            judges = Judges(terms.judge, shared=Teller(self._ledger, self._name, JUDGE))
+            judges = Judges(terms.judge, shared=Teller(self._ledger, self._name))
             await self._held.enter_async_context(judges)
             self._here = await self._held.enter_async_context(here(terms, judges))
         except RubricgradeError as error:
@@ -146,7 +144,7 @@ class Node:
         orders = self._orders
         agent = orders.agent
         if isinstance(agent, Named):
-            agent = choose_agent(agent.name, agent.options, shared=Teller(self._ledger, self._name, AGENT))
+            agent = choose_agent(agent.name, agent.options, shared=Teller(self._ledger, self._name))
         files: list[Path] = []
         for number, data in enumerate(orders.verdicts):
             files.append(self._scratch / f"verdicts-{number}.jsonl")
