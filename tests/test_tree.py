@@ -254,6 +254,9 @@ def test_archives_over_the_budget_are_refused(tmp_path: Path) -> None:
     many = archive_of(tmp_path / "b.tar.zst", *((member(f"f{index}"), b"") for index in range(20)))
     with pytest.raises(ValueError, match="more than 10 entries"):
         tree.unpack(many, tmp_path / "3", Budget(entries=10))
+    deep = archive_of(tmp_path / "c.tar.zst", (member("/".join("a" * 102)), b""))
+    with pytest.raises(ValueError, match="more than 100 folders deep"):
+        tree.unpack(deep, tmp_path / "4")
 
 
 def test_an_overlong_header_is_not_read_into_memory(tmp_path: Path) -> None:

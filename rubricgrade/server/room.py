@@ -19,17 +19,25 @@ class Share:
         self._room.held -= self.size
         self.size = 0
 
-    def grow(self, size: int) -> None:
-        """Hold so many bytes more.
+    def check(self, size: int) -> None:
+        """Find out whether so many bytes more could be held if nobody else held any.
 
         Raises:
-            Refused: There is no room for them now (429), or there never is (413).
+            Refused: They could not (413).
         """
         if self.size + size > self._room.most:
             message = (
                 f"the request takes more, unpacked, than the {self._room.most} bytes that all requests may together"
             )
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", message, CLOSE)
+
+    def grow(self, size: int) -> None:
+        """Hold so many bytes more.
+
+        Raises:
+            Refused: There is no room for them now (429), or there never is (413).
+        """
+        self.check(size)
         self._room.take(size)
         self.size += size
 

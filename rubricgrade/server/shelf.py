@@ -125,6 +125,7 @@ def unpacked_file(file: Path, name: str, scratch: Scratch, budget: tree.Budget) 
 
     Raises:
         InputError: It is no archive, or more than the budget allows.
+        Refused: The request's archives hold more than there can be room for.
     """
     folder = file.with_name(f"{name}.folder")
     try:
@@ -132,4 +133,6 @@ def unpacked_file(file: Path, name: str, scratch: Scratch, budget: tree.Budget) 
     except ValueError as error:
         raise InputError(Fault(f"{name}: {error}", "request")) from None
     scratch.unpacked += sum(entry.size for entry in listing.entries)
+    # Before the next one is unpacked: a small request may hold very many.
+    scratch.share.check(scratch.unpacked)
     return folder

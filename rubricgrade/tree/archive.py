@@ -182,6 +182,8 @@ def _members(archive: Path, budget: Budget) -> Generator[tuple[Entry | Skipped, 
             entry = _entry(member)
             if isinstance(entry, Entry) and len(os.fsencode(entry.path)) > budget.path:
                 raise ValueError(f"the archive holds a path of more than {budget.path} bytes")
+            if isinstance(entry, Entry) and entry.path.count("/") > budget.depth:
+                raise ValueError(f"the archive holds a path that is more than {budget.depth} folders deep")
             left -= member.size
             if left < 0:
                 raise ValueError("the archive unpacks to more than the budget allows")
