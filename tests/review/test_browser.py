@@ -25,6 +25,14 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "travel-mis"
 PICTURES = os.environ.get("RUBRICGRADE_PICTURES")
 """Where to put screenshots; without it they are taken all the same, and thrown away."""
+STILL = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let seen = -1, same = 0; same < 10; same = seen === window.scrollY + document.body.scrollHeight ? same + 1 : 0) {
+    seen = window.scrollY + document.body.scrollHeight;
+    await frame();
+  }
+}"""
+"""Returns once neither place nor height of the page has changed for ten frames."""
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -89,6 +97,8 @@ class Reader:
         self.page.wait_for_selector(".panel.open")
 
     def picture(self, name: str) -> None:
+        # Steps that come into sight for the first time get their real height, and the page moves under the camera.
+        self.page.evaluate(STILL)
         self.page.screenshot(path=Path(PICTURES) / f"{name}.png" if PICTURES else None, scale="css")
 
 
