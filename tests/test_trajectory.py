@@ -39,7 +39,9 @@ def test_a_call_has_one_result() -> None:
         episode(asked("f"), step("tool", answers=(0, 1)), step("tool", answers=(0, 1)))
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a\\b", ".", "..", ".git", "a\nb", "x" * 201, "a\ud800/", "grades", "Workspace"])
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "a\\b", ".", "..", ".git", "a\nb", "x" * 201, "a\ud800/", "grades", "Workspace"]
+)
 def test_an_id_that_could_not_name_a_folder(name: Any) -> None:
     with pytest.raises(ValidationError):
         episode(step("user", "a"), id=name)
