@@ -79,7 +79,7 @@ def connect(
         budget: A cap that is shared with others; default: one of its own for `options.max_cost`.
         route: ``auto`` takes the built-in route for OpenAI and for endpoints that speak its protocol, and litellm for
             all others; the other two force one.
-        shared: Who keeps the limits on calls together with other processes, instead of this process alone.
+        shared: Who keeps the limits on calls and costs together with other processes, instead of this process alone.
         purpose: What is asked for; calls for another purpose have a pace of their own.
 
     Raises:
@@ -145,7 +145,8 @@ class _Connection:
             limit=1 if is_local(model) else options.concurrency,
             per_minute=options.per_minute,
             retry=self._retry,
-            budget=self._budget,
+            # One keeper of the cap: what is set aside here would stay so when the others refuse the call.
+            budget=None if self._shared else self._budget,
             price=price_of(model, options.extra),
             shared=self._shared,
         )

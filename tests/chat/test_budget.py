@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubricgrade.chat import AskFailed, Budget
+from rubricgrade.chat import Ask, AskFailed, Budget
 from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.reading import Tokens
 from tests.chat.asking import ask, open_chat, question
@@ -76,6 +76,29 @@ def test_a_budget_can_be_shared(server: ScriptedServer) -> None:
     with pytest.raises(AskFailed):
         ask(open_chat(server.base, budget=budget, extra=CENT))
     assert budget.spent == pytest.approx(0.01)
+
+
+class Refusing:
+    """Keepers of the limits who let nobody through."""
+
+    async def take(self, ask: Ask) -> str:
+        raise AskFailed(f"{ask.model}: others have spent it all", "budget")
+
+    def give(self, ticket: str, cost: float | None) -> None:
+        raise AssertionError("nothing was given out")
+
+
+def test_what_others_refuse_is_not_waited_for(server: ScriptedServer) -> None:
+    chat = open_chat(server.base, max_cost=0.025, extra=CENT, shared=Refusing())
+    long = question(messages=({"role": "user", "content": "x" * 600},))
+
+    async def main() -> None:
+        for _ in range(3):
+            with pytest.raises(AskFailed, match="others have spent it all"):
+                await asyncio.wait_for(chat.ask(long), 60)
+
+    asyncio.run(main())
+    assert not server.seen
 
 
 def test_retries_are_paid_from_the_budget_too(server: ScriptedServer) -> None:
