@@ -150,7 +150,7 @@ def test_what_is_wrong_is_said(s3: Any, place: str, changed: dict[str, str], cod
 
 def test_a_bucket_that_is_not_there_is_told_before_anything_is_made(s3: Any, task: Path) -> None:
     ran = run("run", task, "--agent", "oracle", "-o", "s3://no-such-bucket/run")
-    assert ran.code == 3
+    assert ran.code == 2
     assert ran.err.startswith("error: can't ")
     assert ran.err.endswith("The specified bucket does not exist\n")
 
