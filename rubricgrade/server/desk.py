@@ -58,11 +58,17 @@ class Episode:
     ungated: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Place:
-    """What a request takes up of the desk: one episode until it is known how many there are."""
+    """What a request takes up of the desk: one episode until it is known how many there are.
+
+    Attributes:
+        episodes: That many.
+        being_read: Whether they are still to be handed in.
+    """
 
     episodes: int = 0
+    being_read: bool = True
 
 
 class Desk:
@@ -89,6 +95,7 @@ class Desk:
         self._ended = ended
         self._slots = asyncio.Semaphore(concurrency)
         self._taken = 0
+        self._places: set[Place] = set()
         self._working: set[asyncio.Task[Grade]] = set()
         self._durations: deque[float] = deque(maxlen=LATEST)
         self._cut = asyncio.get_running_loop().create_future()
@@ -97,8 +104,13 @@ class Desk:
 
     @property
     def waiting(self) -> int:
-        """Episodes that were taken and are not in work; a request that is being read counts as one."""
-        return max(0, self._taken - self.in_flight)
+        """Episodes that were taken and are not in work."""
+        return max(0, self._taken - self.reading - self.in_flight)
+
+    @property
+    def reading(self) -> int:
+        """Episodes of requests that are being read; one for each request of which it is not known yet."""
+        return sum(place.episodes for place in self._places if place.being_read)
 
     @contextmanager
     def place(self) -> Generator[Place]:
@@ -109,9 +121,11 @@ class Desk:
         """
         place = Place()
         self.take(place, 1)
+        self._places.add(place)
         try:
             yield place
         finally:
+            self._places.discard(place)
             self._taken -= place.episodes
 
     def take(self, place: Place, episodes: int) -> None:
@@ -144,6 +158,7 @@ class Desk:
             Refused: They are not taken, see `take`.
         """
         self.take(place, len(episodes))
+        place.being_read = False
         return await asyncio.gather(*(self._answered(episode, until) for episode in episodes))
 
     def stop(self, drain: float) -> None:

@@ -15,6 +15,7 @@ class Metrics:
     """Counters of one server, in a registry of its own.
 
     Args:
+        reading: Episodes of requests that are being read.
         waiting: Episodes that wait.
         in_flight: Episodes in work.
         held: Bytes of requests in memory.
@@ -25,6 +26,7 @@ class Metrics:
     def __init__(
         self,
         *,
+        reading: Callable[[], float],
         waiting: Callable[[], float],
         in_flight: Callable[[], float],
         held: Callable[[], float],
@@ -33,6 +35,7 @@ class Metrics:
     ) -> None:
         self._registry = CollectorRegistry()
         gauges = (
+            ("reading", "Episodes of requests that are being read.", reading),
             ("waiting", "Episodes that were taken and wait.", waiting),
             ("in_flight", "Episodes in work.", in_flight),
             ("held_bytes", "Bytes of requests that are read or not yet answered.", held),

@@ -61,6 +61,7 @@ class Service:
         self.alarm = Alarm(limits.alarm_above, limits.alarm_window)
         self.desk = Desk(self._graded, concurrency=limits.concurrency, queue=limits.queue, ended=self._ended)
         self.metrics = Metrics(
+            reading=lambda: self.desk.reading,
             waiting=lambda: self.desk.waiting,
             in_flight=lambda: self.desk.in_flight,
             held=lambda: self.room.held,

@@ -131,9 +131,9 @@ def test_a_request_that_is_being_read_has_its_place(own: tuple[str, ...]) -> Non
     with Running((*own, "--concurrency", "1", "--queue", "0"), KEY) as running:
         with running.connect() as connection:
             half_sent(connection)
-            until(lambda: running.metric("waiting") == 1)
+            until(lambda: running.metric("reading") == 1)
             assert running.post("/grade", asked()).error == "busy"
-        until(lambda: running.metric("waiting") == 0)
+        until(lambda: running.metric("reading") == 0)
         assert running.post("/grade", asked()).json["score"] == 1.0
 
 
