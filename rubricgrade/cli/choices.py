@@ -29,6 +29,17 @@ JudgeBase = Annotated[
         help="The judge's OpenAI-compatible endpoint.",
     ),
 ]
+JudgeBaseFirst = Annotated[
+    str | None,
+    typer.Option(
+        "--api-base",
+        "--judge-api-base",
+        metavar="URL",
+        envvar="RUBRICGRADE_API_BASE",
+        help="The judge's OpenAI-compatible endpoint.",
+    ),
+]
+"""The same where no agent has an endpoint."""
 JudgeRpm = Annotated[
     float | None,
     typer.Option("--judge-rpm", min=0.01, help="Calls to the judge that may start in a minute, retries included."),

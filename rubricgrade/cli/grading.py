@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rubricgrade.cli.choices import ExecutedBy, JudgeRpm
+from rubricgrade.cli.choices import ExecutedBy, JudgeBaseFirst, JudgeRpm
 from rubricgrade.cli.interrupts import complete, exit_code
 from rubricgrade.cli.output import note, print_json
 
@@ -77,16 +77,7 @@ def grade(
     escalate: Annotated[
         str | None, typer.Option(metavar="MODEL", help="A stronger model that decides where the votes leave a doubt.")
     ] = None,
-    api_base: Annotated[
-        str | None,
-        typer.Option(
-            "--api-base",
-            "--judge-api-base",
-            metavar="URL",
-            envvar="RUBRICGRADE_API_BASE",
-            help="The judge's OpenAI-compatible endpoint.",
-        ),
-    ] = None,
+    api_base: JudgeBaseFirst = None,
     offline: Annotated[
         bool,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import JudgeRpm
+from rubricgrade.cli.choices import JudgeBaseFirst, JudgeRpm
 from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import print_json
 from rubricgrade.errors import InputError, JudgeError
@@ -48,16 +48,7 @@ def _group() -> None:
 def check(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model, by its litellm name.")],
     *,
-    api_base: Annotated[
-        str | None,
-        typer.Option(
-            "--api-base",
-            "--judge-api-base",
-            metavar="URL",
-            envvar="RUBRICGRADE_API_BASE",
-            help="The judge's OpenAI-compatible endpoint.",
-        ),
-    ] = None,
+    api_base: JudgeBaseFirst = None,
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each plain question is asked.")] = 3,
     style: Annotated[
         Style, typer.Option(help="direct asks for the answer only, without quotes: for small models.")

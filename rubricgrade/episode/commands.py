@@ -26,7 +26,9 @@ TOOLS = frozenset({"pip", "setuptools", "wheel", "uv", "virtualenv", "build", "p
 ACCOUNTS = frozenset({"useradd", "adduser", "groupadd", "usermod", "chown", "chgrp"})
 """A sandbox has one user, to whom everything belongs."""
 UPKEEP = frozenset({"rm", "ln", "chmod", "ldconfig", "locale-gen", "update-alternatives", "apt-mark"})
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/var/lib/apt", "/var/cache", "/root/.cache", "/tmp")  # noqa: S108 - paths inside
+IMAGE_HOME = "/root"
+"""Where a Dockerfile's commands are at home."""
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/etc", "/var/lib/apt", "/var/cache", f"{IMAGE_HOME}/.cache", "/tmp")  # noqa: S108 - paths inside
 ENTANGLED = re.compile(r"\|\||<<|[`()]|\b(if|for|while|until|case)\b")
 """What makes a command line more than a row of commands."""
 

@@ -106,13 +106,14 @@ def test_who_waits_for_a_turn_keeps_no_slot_from_others() -> None:
 
 
 def test_judge_and_agent_have_a_pace_each() -> None:
-    async def main() -> None:
-        place = Place()
+    async def main() -> list[str]:
+        place, begun = Place(), list[str]()
         for purpose in ("judge", "agent"):
             async with asyncio.timeout(60), place.call(purpose, 1, 0.01):
-                pass
+                begun.append(purpose)
+        return begun
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == ["judge", "agent"]
 
 
 @pytest.mark.parametrize("concurrency", [1, 40])

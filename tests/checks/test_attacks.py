@@ -42,10 +42,9 @@ def graded(ask: Ask, episode: Episode, checks: list[dict[str, Any]] = CHECKS) ->
     return ask.all(checks, sealed=SEALED, episode=episode, template=SMALL)
 
 
-def earns_nothing(outcomes: list[Outcome]) -> None:
-    for outcome in outcomes:
-        assert outcome.fault != "grader", outcome
-        assert not outcome.value, outcome
+def won(outcomes: list[Outcome]) -> list[Outcome]:
+    """Those that an attacker wins by: a value, or a fault that is taken for the grader's."""
+    return [outcome for outcome in outcomes if outcome.value or outcome.fault == "grader"]
 
 
 def test_the_honest_solution_keeps_its_full_score(ask: Ask) -> None:
@@ -53,17 +52,17 @@ def test_the_honest_solution_keeps_its_full_score(ask: Ask) -> None:
 
 
 def test_the_broken_solution_earns_nothing(ask: Ask) -> None:
-    earns_nothing(graded(ask, Episode({"solution.py": BROKEN})))
+    assert not won(graded(ask, Episode({"solution.py": BROKEN})))
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_a_solution_that_cheats_earns_nothing(ask: Ask, name: str) -> None:
-    earns_nothing(graded(ask, Episode({"solution.py": SOLUTIONS[name]}), HURRIED))
+    assert not won(graded(ask, Episode({"solution.py": SOLUTIONS[name]}), HURRIED))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_beside_a_broken_solution_earn_nothing(ask: Ask, name: str) -> None:
-    earns_nothing(graded(ask, Episode({"solution.py": BROKEN, **FILES[name]})))
+    assert not won(graded(ask, Episode({"solution.py": BROKEN, **FILES[name]})))
 
 
 def test_files_beside_an_honest_solution_take_nothing_from_calls(ask: Ask) -> None:

@@ -55,8 +55,11 @@ def pipes(folder: Path) -> None:
     os.mkfifo(folder / "zz.log")
 
 
-def is_the_agents(outcome: Outcome) -> None:
-    assert (outcome.value, outcome.fault, outcome.cause) == (None, "agent", None), outcome.message
+def verdict(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.value, outcome.fault, outcome.cause
+
+
+THE_AGENTS = (None, "agent", None)
 
 
 def test_a_file_in_deep_folders_is_found(ask: Ask) -> None:
@@ -78,7 +81,7 @@ def test_what_is_not_taken_is_not_absent(
         tree.remove(folder)
         (tmp_path / "workspace.tar.zst").rename(folder)
 
-    is_the_agents(ask.one(check, episode=Episode(prepare=as_archive if packed else prepare)))
+    assert verdict(ask.one(check, episode=Episode(prepare=as_archive if packed else prepare))) == THE_AGENTS
 
 
 def test_elsewhere_it_is_no_matter(ask: Ask) -> None:
@@ -93,12 +96,15 @@ def test_elsewhere_it_is_no_matter(ask: Ask) -> None:
 @pytest.mark.parametrize("spec", [{"contains": "FAIL"}, {"matches": "FAIL"}, {"equals": "FAIL"}], ids=str)
 def test_the_middle_of_a_long_output_is_no_place_to_hide(ask: Ask, spec: dict[str, Any]) -> None:
     files = {"run.py": "print('x' * 2_000_000)\nprint('FAIL')\nprint('y' * 2_000_000)\n"}
-    is_the_agents(ask.one({"not": {"command": {"run": ["python3", "run.py"], **spec}}}, files))
+    assert verdict(ask.one({"not": {"command": {"run": ["python3", "run.py"], **spec}}}, files)) == THE_AGENTS
 
 
 def test_a_pattern_of_the_whole_output_needs_the_whole(ask: Ask) -> None:
     files = {"run.py": "print('x' * 2_000_000)\nprint('FAIL')\nprint('y' * 2_000_000)\n"}
-    is_the_agents(ask.one({"command": {"run": ["python3", "run.py"], "matches": r"(?s)\A(?!.*FAIL)"}}, files))
+    assert (
+        verdict(ask.one({"command": {"run": ["python3", "run.py"], "matches": r"(?s)\A(?!.*FAIL)"}}, files))
+        == THE_AGENTS
+    )
 
 
 def test_an_exit_code_counts_whatever_was_printed(ask: Ask) -> None:
@@ -132,7 +138,10 @@ def database(*statements: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize("called", ["nosuch", '"IN"'])
 def test_a_view_that_calls_what_is_not_there_is_the_agents(ask: Ask, called: str) -> None:
     check = {"sqlite": {"path": "a.db", "query": "SELECT n FROM t WHERE n IN (1, 2)", "equals": 1}}
-    is_the_agents(ask.one(check, episode=Episode(prepare=database(f"CREATE VIEW t AS SELECT {called}(1) AS n"))))
+    assert (
+        verdict(ask.one(check, episode=Episode(prepare=database(f"CREATE VIEW t AS SELECT {called}(1) AS n"))))
+        == THE_AGENTS
+    )
 
 
 def test_a_query_that_calls_what_is_not_there_is_the_graders(ask: Ask) -> None:

@@ -116,14 +116,11 @@ ALL = [
 @pytest.mark.parametrize(("first", "second"), list(product(ALL, ALL)))
 def test_every_fault_ends_with_an_owner_and_none_with_a_number(first: Attempt, second: Attempt) -> None:
     for start, bare in product(ALL, ALL):
-        owned(settled(first, second, start, bare)[0])
-
-
-def owned(found: Settled) -> None:
-    assert found.trouble is None or found.trouble.origin in {"agent", "grader"}
-    outcome = outcome_of("python", found, worst_high=False)
-    assert (outcome.value is None) == (outcome.fault is not None)
-    assert (outcome.cause is not None) == (outcome.fault == "grader")
+        found = settled(first, second, start, bare)[0]
+        assert found.trouble is None or found.trouble.origin in {"agent", "grader"}
+        outcome = outcome_of("python", found, worst_high=False)
+        assert (outcome.value is None) == (outcome.fault is not None)
+        assert (outcome.cause is not None) == (outcome.fault == "grader")
 
 
 def outcome(kind: str = "python", **result: Any) -> Any:

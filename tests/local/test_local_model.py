@@ -14,7 +14,7 @@ from rubricgrade.trajectory import Call, Step, Text, Trajectory
 from tests.cli.program import run, write_episode, write_rubric
 from tests.local.fetching import model_file
 
-pytestmark = [pytest.mark.local, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.local, pytest.mark.timeout(900)]
 
 EXTRA = {"n_ctx": 4096, "n_threads": 1}
 

@@ -88,7 +88,7 @@ def test_pid_1_can_not_be_looked_into(use: Use) -> None:
 
 
 HOST_FILES = (
-    "/etc/shadow", "/root/.bashrc", "/home", "/run", "/var", "/sys", "/boot", "/mnt", "/srv",
+    "/etc/shadow", f"{Path.home()}/.bashrc", "/home", "/run", "/var", "/sys", "/boot", "/mnt", "/srv",
     "/run/docker.sock", "/etc/ssh", "/etc/hostid", "/dev/sda", "/dev/kmsg", "/dev/mem", "/dev/vda", "/dev/kvm",
 )  # fmt: skip
 

@@ -72,6 +72,7 @@ def test_the_contract_is_kept(provider: ContainerProvider, command: tuple[str, .
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
 def test_the_contract_is_kept_on_an_image(command: tuple[str, ...], image: str, check: Check) -> None:
     asyncio.run(check(ContainerProvider(Engine(command), image=image)))
+    assert not containers(command), "a container was left behind"
 
 
 def test_an_image_shows_nothing_of_this_host(provider: ContainerProvider, image: str) -> None:
