@@ -1,8 +1,9 @@
-"""Writing in a thread, several things at once: what comes in while a write is under way goes with the next one."""
+"""Writing in a thread, several things at once: what comes in soon after a write goes with the next one."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -10,6 +11,8 @@ from weakref import WeakKeyDictionary
 
 MOST = 16
 """Things that are written at once: more save nothing, and what a thread once took it keeps until it ends."""
+PAUSE = 0.1
+"""Seconds from the beginning of a write to that of the next one, unless `MOST` are waiting before."""
 
 T = TypeVar("T")
 Write = Callable[[Sequence[T]], Sequence[Exception | None]]
@@ -22,6 +25,7 @@ class _Queue(Generic[T]):
 
     waiting: list[tuple[T, asyncio.Future[None]]] = field(default_factory=list[tuple[T, "asyncio.Future[None]"]])
     task: asyncio.Task[None] | None = None
+    begun: float = -math.inf
 
 
 class Batching(Generic[T]):
@@ -47,8 +51,12 @@ class Batching(Generic[T]):
 
 
 async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
+    loop = asyncio.get_running_loop()
     try:
         while queue.waiting:
+            if len(queue.waiting) < MOST:
+                await asyncio.sleep(queue.begun + PAUSE - loop.time())
+            queue.begun = loop.time()
             batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
             try:
                 faults = await asyncio.to_thread(write, [thing for thing, _ in batch])
@@ -61,5 +69,11 @@ async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
                     written.set_result(None)
                 else:
                     written.set_exception(fault)
+    except asyncio.CancelledError:
+        # The event loop is ending, and nobody hears of faults any more.
+        while queue.waiting:
+            batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
+            write([thing for thing, _ in batch])
+        raise
     finally:
         queue.task = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-CONCLUSIONS = "CREATE TABLE IF NOT EXISTS conclusions (key TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;"
+# Keys are random: kept in their order, each line would go to a page of its own, at twice the cost and size.
+CONCLUSIONS = "CREATE TABLE IF NOT EXISTS conclusions (key TEXT PRIMARY KEY, line TEXT NOT NULL);"
 
 
 def keep_conclusions(connection: sqlite3.Connection, conclusions: Mapping[str, str]) -> None:

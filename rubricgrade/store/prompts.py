@@ -12,7 +12,7 @@ from rubricgrade import digest
 from rubricgrade.errors import StoreError
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS prompts (hash TEXT PRIMARY KEY, texts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS prompts (hash TEXT PRIMARY KEY, texts TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, packed BLOB NOT NULL);
 """
 

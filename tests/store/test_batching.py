@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rubricgrade.store.batching import MOST, Batching
+from rubricgrade.store.batching import MOST, PAUSE, Batching
 
 
 class Written:
@@ -45,6 +45,37 @@ def test_what_comes_in_meanwhile_is_written_at_once() -> None:
     assert len(written.batches) <= 50 // MOST + 2
     assert max(map(len, written.batches)) == MOST
     assert threading.get_ident() not in written.threads
+
+
+def test_what_comes_in_soon_after_a_write_is_written_together() -> None:
+    written = Written()
+    written.go.set()
+
+    async def main() -> None:
+        batching = Batching[int]()
+        await batching.put(0, written)
+        later = [asyncio.create_task(batching.put(1, written))]
+        await asyncio.sleep(PAUSE / 20)
+        later.append(asyncio.create_task(batching.put(2, written)))
+        await asyncio.gather(*later)
+
+    asyncio.run(main())
+    assert written.batches == [[0], [1, 2]]
+
+
+def test_what_still_waits_when_the_event_loop_ends_is_written() -> None:
+    written = Written()
+    written.go.set()
+    batching = Batching[int]()
+
+    async def main() -> None:
+        await batching.put(0, written)
+        waiting = [asyncio.create_task(batching.put(number, written)) for number in (1, 2)]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in waiting)
+
+    asyncio.run(main())
+    assert written.batches == [[0], [1, 2]]
 
 
 def test_each_hears_of_its_own_fault() -> None:
