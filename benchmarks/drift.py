@@ -1,6 +1,6 @@
 """What the defences against talk to the judge do to honest records: how many are suspected, and how much is respelled.
 
-    python benchmarks/drift.py FOLDER_OR_FILE ... [--names]
+    python benchmarks/drift.py [FOLDER_OR_FILE ...] [--names]
 
 Every trajectory below the folders that can be read is made into a record as for a criterion without settings of its
 own. What the defences do to a judge's answers is measured by `rubricgrade judge check` ("no drift").
@@ -19,6 +19,8 @@ from rubricgrade.evidence import visible
 from rubricgrade.judge.record import Record, sight_of
 from rubricgrade.rubric import Judge
 from rubricgrade.trajectory import Trajectory
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def trajectories(paths: list[Path]) -> Iterator[Trajectory]:
@@ -41,7 +43,7 @@ def trajectories(paths: list[Path]) -> Iterator[Trajectory]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("paths", nargs="*", type=Path, default=[EXAMPLES], help="default: our own examples")
     parser.add_argument("--names", action="store_true", help="name the records that are suspected")
     arguments = parser.parse_args()
     signs = Counter[str]()

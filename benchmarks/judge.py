@@ -29,6 +29,7 @@ MEMORY_GOAL = 1.15
 FLOOR = "bare aiohttp (the floor)"
 GRADES = "grades: cache, quotes, files"
 FAULTY, AGAIN, TENFOLD = "the same, under faults", "the same again, from the cache", "ten times as many"
+LASTING = "the same, under faults that last"
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,14 @@ def missed(cases: list[Case], runs: Mapping[str, list[dict[str, Any]]], concurre
         yield f"realised prefix share {prefix:.2f}, goal {PREFIX_GOAL}"
     for case in cases:
         for row in runs[case.name]:
-            if row["good"] != row["decisions"]:
+            # What a fault that lasts has hit is open, which the adapter makes sure of; nothing may be wrong or missing.
+            open_ones = row["raised"] if case.name == LASTING else 0
+            if row["good"] + open_ones != row["decisions"]:
                 yield f"{case.name}: {row['good']} of {row['decisions']} right"
             if row["srv"]["peak_inflight"] > concurrency:
                 yield f"{case.name}: {row['srv']['peak_inflight']} in flight, limit {concurrency}"
+    if not all(row["raised"] for row in runs[LASTING]):
+        yield f"{LASTING}: nothing was hit"
     again = runs[AGAIN]
     if any(row["srv"]["requests"] for row in again):
         yield "a second run made requests"
@@ -142,6 +147,9 @@ def main() -> int:
         for _ in range(arguments.rounds):
             for case in cases:
                 runs[case.name].append(measure(bench, case, arguments))
+        lasting = Case(LASTING, "ours", faults={**FAULTS, "sticky": True})
+        runs[LASTING] = [measure(bench, lasting, arguments)]
+        cases.append(lasting)
         tenfold = measure(bench, Case(TENFOLD, "ours", {"rounds": 10}), arguments)
     print("\n".join(table(cases, runs)))
     growth = tenfold["rss_peak"] / least(runs[GRADES], "rss_peak")

@@ -22,6 +22,7 @@ from rubricgrade.chat.loops import PerLoop
 from rubricgrade.errors import Fault, InputError, RubricError, RubricgradeError, TrajectoryError
 from rubricgrade.grading.together import together
 from rubricgrade.loading import load_rubric
+from rubricgrade.misfits import first_misfit
 from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade, Subject
 from rubricgrade.rewards.blocking import wait_for
@@ -246,9 +247,8 @@ def _read(said: bytes, url: str) -> Grade:
     try:
         return Grade.model_validate_json(said)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(key) for key in first["loc"]) or "the answer"
-        message = f"{url} answered with what is no grade: {place}: {first['msg']}; both sides need the same version"
+        told = first_misfit(error)
+        message = f"{url} answered with what is no grade: {told}; both sides need the same version"
         raise RewardServerError(message, OK) from None
 
 

@@ -129,6 +129,7 @@ class JudgeRecord(Value):
         model: The model that was asked, or that a recorded verdict names.
         prompt: Hash of the prompt as sent; the text lies in the store.
         prompt_version: Version of our prompt's wording.
+        question: Hash of what was asked about what, as recorded verdicts have it; empty if nobody came to be asked.
         votes: Every answer, in the order asked.
         shown: What the judge saw.
         usage: All calls for this criterion, failed ones included.
@@ -139,11 +140,19 @@ class JudgeRecord(Value):
     model: str
     prompt: str = ""
     prompt_version: str = ""
+    question: str = ""
     votes: tuple[Vote, ...] = ()
     shown: Shown = Field(default_factory=Shown)
     usage: Usage = Field(default_factory=Usage)
     recorded_by: str | None = None
     note: str = ""
+
+
+class Raised(Value):
+    """An exception that ended an author's check: its class, and the author's line, as ``checks/totals.py:14``."""
+
+    error: str
+    place: str
 
 
 class CheckRecord(Value):
@@ -158,6 +167,7 @@ class CheckRecord(Value):
         fields: Named numbers that the check gave besides.
         passed: Of how many cases, where it counts any.
         total: Cases in all.
+        raised: What the check itself raised, whosever fault that is; None if it did not.
     """
 
     kind: str
@@ -167,6 +177,7 @@ class CheckRecord(Value):
     fields: dict[str, float] = Field(default_factory=dict)
     passed: int | None = None
     total: int | None = None
+    raised: Raised | None = None
 
 
 class ItemResult(Value):

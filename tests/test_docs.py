@@ -31,6 +31,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 FILES = {
     "checks/report.py": "def total(case):\n    return True\n\n\ndef sources(case):\n    return []\n",
+    "checks/compare.py": "def alike(found, expected):\n    return found == expected\n",
     "sealed/reference.md": "E-17, E-42\n",
     "sealed/expected.csv": "team,sum\nSales,10\n",
     "sealed/cases.json": '[{"args": ["1"], "expected": 1}]',

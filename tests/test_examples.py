@@ -25,7 +25,7 @@ from rubricgrade import (
     load_trajectories,
     load_trajectory,
 )
-from rubricgrade.store.verdicts import read_verdicts
+from rubricgrade.store.recorded import read_verdicts
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TRAVEL = EXAMPLES / "travel-mis"

@@ -17,7 +17,7 @@ from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.loading.document import read_document
 from rubricgrade.sandbox import default_provider
-from rubricgrade.store.verdicts import read_verdicts
+from rubricgrade.store.recorded import read_verdicts
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 
 READY = library.ready("rubrics")
@@ -31,7 +31,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module")
 def tried(folder: Path) -> Trials:
     rubric, file = load_rubric(folder), folder / "rubric.yaml"
-    judges = Judges(deciding(rubric, file, cache=False))
+    judges = Judges(deciding(rubric, file, JudgeOptions(cache=False)))
     return asyncio.run(try_rubric(rubric, read_document(file.read_bytes(), str(file)), judge=judges))
 
 

@@ -116,10 +116,34 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("\0", "is no Python"),
         ("(" * 100_000, "is no Python"),
         (b"# \xff\ndef total(case): ...", "is no Python"),
+        ("\ndef total(): ...", "'checks/a.py', line 2: 'total' is called with 1 argument: write def total(case)"),
+        ("def total(case, other): ...", "write def total(case)"),
+        ("def total(case, *, other): ...", "write def total(case)"),
+        ("def total(*, case): ...", "write def total(case)"),
+        ("async def total(case): ...", "is async"),
     ],
 )
-def test_a_named_function_must_be_there(tmp_path: Path, source: str | bytes, words: str) -> None:
+def test_a_named_function_must_be_there_and_take_the_case(tmp_path: Path, source: str | bytes, words: str) -> None:
     refused(write(tmp_path, "{python: checks/a.py:total}", {"checks/a.py": source}), words)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def total(case, within=0.1, *rest, **named): ...",
+        "def total(*given): ...",
+        "import functools\n@functools.cache\ndef total(): ...",
+    ],
+)
+def test_what_may_take_the_case_is_let_be(tmp_path: Path, source: str) -> None:
+    assert load_rubric(write(tmp_path, "{python: checks/a.py:total}", {"checks/a.py": source})).sealed
+
+
+def test_a_comparison_takes_what_was_found_and_what_was_expected(tmp_path: Path) -> None:
+    check = "{cases: {file: c.json, function: 'calc.py:f', compare: {python: 'compare.py:alike'}}}"
+    cases = json.dumps([{"args": [1], "expected": 1}])
+    folder = write(tmp_path, check, {"c.json": cases, "compare.py": "def alike(one): ..."})
+    refused(folder, "is called with 2 arguments: write def alike(found, expected)")
 
 
 @pytest.mark.parametrize(
@@ -136,6 +160,18 @@ def test_a_named_function_must_be_there(tmp_path: Path, source: str | bytes, wor
 )
 def test_the_file_is_read_and_never_run(tmp_path: Path, source: str) -> None:
     assert load_rubric(write(tmp_path, "{python: checks/a.py:total}", {"checks/a.py": source})).sealed
+
+
+def test_a_comparison_must_be_there_and_is_sealed(tmp_path: Path) -> None:
+    check = "{cases: {file: c.json, function: 'calc.py:f', compare: {python: 'compare.py:alike'}}}"
+    write(tmp_path, check, {"c.json": '[{"expected": 1}]', "compare.py": "def alik(found, expected): ..."})
+    refused(tmp_path, "'alike'; did you mean 'alik'")
+    (tmp_path / "compare.py").write_text("def alike(found, expected): ...")
+    rubric = load_rubric(tmp_path)
+    assert sorted(rubric.sealed) == ["c.json", "compare.py"]
+    check_of = rubric.gates[0].check
+    assert not isinstance(check_of, str)
+    assert check_of.sealed == ("c.json", "compare.py")
 
 
 def test_a_function_for_items_must_be_there(tmp_path: Path) -> None:

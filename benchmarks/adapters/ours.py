@@ -48,12 +48,23 @@ async def run(trajectories: Any, criteria: Any, concurrency: int, base: str, opt
     collect_seldom()  # as the program does
     for _ in range(opts.get("rounds", 1)):
         grades = await _graded(loaded, rubric, concurrency, base, opts)
+    for grade in grades:
+        _make_sure(grade)
     names = {name.lower(): name for name, _, _ in criteria}
     return {
         (grade.trajectory.id, names[item.id]): item.message or item.cause if item.open else item.value == 1
         for grade in grades
         for item in grade.criteria
     }
+
+
+def _make_sure(grade: Grade) -> None:
+    """What is open is no number, and says why and between which bounds the score lies. Raises `AssertionError`."""
+    lost = [item for item in grade.criteria if item.open]
+    assert (grade.status == "ungraded") == bool(lost)
+    assert (grade.score is None) == bool(lost)
+    assert all(item.value is None and item.cause and item.message for item in lost)
+    assert not lost or (grade.cause and grade.bounds[0] <= grade.bounds[1])
 
 
 async def _graded(

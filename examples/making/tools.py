@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from making.workbook import settle
+from making.workbook import PLAIN, settle
 from rubricgrade.episode.inside.desk import Desk, ToolFault
 
 # The tools are those of the task, which brings them along.
@@ -41,7 +41,8 @@ class Shell:
 
     def bash(self, command: str) -> str:
         """Run a command and settle the workbooks that it wrote, so that its bytes don't depend on the time."""
-        env = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        path = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin:/bin"
+        env = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **PLAIN}
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.workspace,

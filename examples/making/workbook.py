@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from openpyxl import Workbook
+PLAIN = {"OPENPYXL_LXML": "False"}
+"""An environment in which openpyxl writes the same bytes with and without lxml installed."""
 
 Row = Sequence[object]
 EPOCH = (2026, 1, 5, 0, 0, 0)
@@ -21,6 +23,9 @@ def save_workbook(path: Path, sheets: Mapping[str, Sequence[Row]]) -> None:
         path: Where to.
         sheets: Rows by sheet name, in order.
     """
+    os.environ.update(PLAIN)
+    from openpyxl import Workbook  # noqa: PLC0415 - it looks at the environment when it is imported
+
     book = Workbook()
     book.remove(book.worksheets[0])
     for name, rows in sheets.items():

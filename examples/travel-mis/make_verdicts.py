@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from rubricgrade import load_trajectory
-from rubricgrade.store.verdicts import RecordedQuote, Verdict, read_verdicts, write_verdicts
+from rubricgrade.store.recorded import RecordedQuote, Verdict, read_verdicts, write_verdicts
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = Path(sys.executable).with_name("rubricgrade")

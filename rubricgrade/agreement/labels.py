@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade.agreement.label_tables import csv_rows, parquet_rows
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.misfits import misfits
 
 SCHEMA = "rubricgrade.label/1"
 TABLES = {".csv": csv_rows, ".parquet": parquet_rows}
@@ -57,10 +58,7 @@ def read_labels(path: Path) -> tuple[Label, ...]:
     try:
         for number, made in _made(data, path.suffix):
             if isinstance(made, ValidationError):
-                faults += (
-                    Fault(f"no label: {'.'.join(map(str, each['loc'])) or 'line'}: {each['msg']}", str(path), number)
-                    for each in made.errors(include_url=False)
-                )
+                faults += (Fault(f"no label: {told}", str(path), number) for told in misfits(made))
                 continue
             label = made.model_copy(update={"line": number})
             key = (label.trajectory, label.criterion, label.by)

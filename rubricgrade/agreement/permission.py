@@ -30,7 +30,8 @@ def permit(kappa: Number, balanced_low: Number) -> tuple[bool, str]:
         if isinstance(number, Undefined):
             doubts.append(f"{name} is undefined ({number.reason})")
         elif number < least:
-            doubts.append(f"{name} is {number:.3f}, below {least}")
+            # Rounded down: 0.5996 is not to be told as 0.600.
+            doubts.append(f"{name} is {math.floor(number * 1000) / 1000:.3f}, below {least}")
     return not doubts, "; ".join(
         doubts
     ) or f"kappa >= {LEAST_KAPPA}, lower bound of balanced accuracy >= {LEAST_BALANCED}"

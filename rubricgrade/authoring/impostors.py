@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rubricgrade.rubric import Check, Rubric
-from rubricgrade.rubric.check import File
+from rubricgrade.rubric.files import File
 from rubricgrade.rubric.rules import placed
 from rubricgrade.trajectory import Step, Template, Text, Trajectory
 

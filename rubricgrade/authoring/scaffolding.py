@@ -84,7 +84,9 @@ def start_rubric(folder: Path, template: str) -> list[Path]:
         known = [*dict.fromkeys([*TEMPLATES, *(each.name for each in library.ready("rubrics"))])]
         close = nearest(template, known)
         raise InputError(Fault(f"no template is called {template!r}{close}; there are {', '.join(known)}"))
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise InputError(Fault("is a file; name a new folder", str(folder)))
+    if folder.exists() and any(folder.iterdir()):
         raise InputError(Fault("is not empty; name a new folder", str(folder)))
     name = _identifier(folder.resolve().name)
     try:

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from rubricgrade import digest
 from rubricgrade.chat import Request, connect
-from rubricgrade.errors import JudgeError
+from rubricgrade.chat.askable import trouble
+from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.reply import Unreadable, read_object
 from rubricgrade.loading import codes
@@ -77,6 +78,7 @@ async def second_reading(rubric: Rubric, options: JudgeOptions) -> list[Finding]
         options: Which model, and where replies are kept.
 
     Raises:
+        InputError: It can't be asked as it is named.
         JudgeError: It could not be asked, or its reply could not be read.
     """
     judged = {one.criterion.id: one for one in placed(rubric) if one.criterion.judge is not None}
@@ -93,6 +95,8 @@ async def _said(text: str, options: JudgeOptions) -> Any:
     try:
         if cache is not None and (kept := cache.reply(key)) is not None:
             return json.loads(kept)
+        if words := trouble(model, options):
+            raise InputError(Fault(words, "judge"))
         messages = ({"role": "system", "content": SYSTEM}, {"role": "user", "content": text})
         reply = await connect(options).ask(
             Request(model, messages, schema=SCHEMA, max_tokens=ROOM, timeout=options.timeout)

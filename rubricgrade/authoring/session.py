@@ -13,6 +13,7 @@ from rubricgrade.authoring.graded import Graded, as_expected, graded
 from rubricgrade.authoring.testing import try_rubric
 from rubricgrade.grading import grade
 from rubricgrade.grading.judges import Judges
+from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
 from rubricgrade.loading.document import read_document
 from rubricgrade.loading.rubric import rubric_file
@@ -71,8 +72,7 @@ class Session:
         key = (file.resolve(), repr(variables))
         if key not in self._open:
             loaded = load_rubric(rubric, vars=variables)
-            options = deciding(
-                loaded, file, model=self.model, base=self.base, offline=self.offline, max_cost=self.max_cost
-            )
+            given = JudgeOptions(model=self.model, api_base=self.base, offline=self.offline, max_cost=self.max_cost)
+            options = deciding(loaded, file, given)
             self._open[key] = loaded, Judges(options)
         return self._open[key]

@@ -11,11 +11,13 @@ from typing import Any, Protocol, cast
 from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.contract import AskFailed, Kind, Reply, Request
 from rubricgrade.chat.faults import Fault, Part
+from rubricgrade.chat.pacing import gap
 from rubricgrade.chat.place import place_of
 from rubricgrade.chat.prices import Price
-from rubricgrade.chat.reading import Answer, Tokens
+from rubricgrade.chat.reading import Answer
 from rubricgrade.chat.retrying import Retry
 from rubricgrade.chat.sharing import Ask, Purpose, Shared
+from rubricgrade.chat.tokens import Tokens
 from rubricgrade.result import NO_USAGE, Usage
 
 _LEFT_OUT: dict[Part, str] = {
@@ -96,6 +98,7 @@ class Caller:
         purpose: What it is asked for.
         limit: Calls under way at once at that place.
         per_minute: Calls that may start there in a minute for that purpose.
+        tokens_per_minute: Tokens of the calls that may start there in a minute for that purpose.
         retry: How patient an ask is.
         budget: The cap on costs; None sets none.
         price: What it costs; None is unknown.
@@ -108,6 +111,7 @@ class Caller:
     purpose: Purpose
     limit: int
     per_minute: float | None = None
+    tokens_per_minute: float | None = None
     retry: Retry = field(default_factory=Retry)
     budget: Budget | None = None
     price: Price | None = None
@@ -167,12 +171,12 @@ class Caller:
             )
 
     async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
-        admitted = (
-            nullcontext() if self.shared else place_of(self.place).call(self.purpose, self.limit, self.per_minute)
-        )
+        place = place_of(self.place)
+        load = self._load(_expected(request)) if self.tokens_per_minute else 0.0
+        admitted = nullcontext() if self.shared else place.call(self.purpose, self.limit, self.per_minute, load)
         async with admitted:
             reserved = await self.budget.take(self.model, self._estimate(request)) if self.budget else 0.0
-            ticket = await self.shared.take(self._asked(request)) if self.shared else ""
+            ticket = await self.shared.take(self._asked(request, load)) if self.shared else ""
             started = time.monotonic()
             tokens: Tokens | None = None
             cost: float | None = None
@@ -180,9 +184,10 @@ class Caller:
             try:
                 answer = await self.route.send(request, left_out)
                 tokens = answer.tokens
-                cost = self.price.cost(tokens) if self.price and tokens else None
+                cost = self._cost(tokens)
             except Fault as fault:
-                cost = None if fault.maybe_billed else 0.0
+                tokens = fault.tokens
+                cost = self._cost(tokens) if tokens or fault.maybe_billed else 0.0
                 sent = fault.sent
                 raise
             finally:
@@ -191,24 +196,35 @@ class Caller:
                     self.budget.settle(reserved, cost)
                 if self.shared:
                     self.shared.give(ticket, cost)
+                elif load and tokens:
+                    place.correct(self.purpose, self._load(tokens) - load)
         return answer
 
-    def _asked(self, request: Request) -> Ask:
-        return Ask(self.purpose, self.model, self.place, self.limit, self.per_minute, self._estimate(request))
+    def _asked(self, request: Request, load: float) -> Ask:
+        estimate = self._estimate(request)
+        return Ask(self.purpose, self.model, self.place, self.limit, self.per_minute, estimate, load)
 
     def _estimate(self, request: Request) -> float | None:
-        if self.price is None:
-            return None
-        size = sum(_size(message.get("content")) for message in request.messages)
-        return self.price.cost(
-            Tokens(input=size // _FEWEST_BYTES_PER_TOKEN, output=request.max_tokens or _EXPECTED_OUTPUT)
-        )
+        return None if self.price is None else self.price.cost(_expected(request))
+
+    def _cost(self, tokens: Tokens | None) -> float | None:
+        return self.price.cost(tokens) if self.price and tokens else None
+
+    def _load(self, tokens: Tokens) -> float:
+        """Seconds of a minute's tokens."""
+        return (tokens.input + tokens.output) * gap(self.tokens_per_minute) if self.tokens_per_minute else 0.0
 
     def _told(self, fault: Fault, calls: int) -> str:
         tries = "" if calls <= 1 else f" ({calls} attempts)"
         return (
             f"{self.model} at {self.route.shown_base}: {fault.detail}{tries}. {_REMEDIES.get(fault.kind, '')}".strip()
         )
+
+
+def _expected(request: Request) -> Tokens:
+    """The most tokens that an attempt is expected to take."""
+    size = sum(_size(message.get("content")) for message in request.messages)
+    return Tokens(input=size // _FEWEST_BYTES_PER_TOKEN, output=request.max_tokens or _EXPECTED_OUTPUT)
 
 
 def _size(content: Any) -> int:

@@ -15,6 +15,7 @@ import aiohttp
 from rubricgrade.chat.contract import Request
 from rubricgrade.chat.encoding import Encoder
 from rubricgrade.chat.faults import Fault, Part, from_status, shown
+from rubricgrade.chat.in_step import InStep
 from rubricgrade.chat.loops import PerLoop
 from rubricgrade.chat.reading import Answer, read_body
 
@@ -116,9 +117,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 
 def _open_client() -> aiohttp.ClientSession:
     # The limit on calls is `slots`', over all loops; unpacking is ours, within bounds.
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-    )
+    return aiohttp.ClientSession(connector=InStep(limit=0), cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
 
 
 _clients = PerLoop(_open_client, aiohttp.ClientSession.close)
@@ -136,10 +135,15 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     unpack = _unpacker(encoding)
     body = bytearray()
     async for chunk in response.content.iter_any():
-        body += unpack(chunk, BODY_LIMIT + 1 - len(body)) if unpack else chunk
+        body += unpack.decompress(chunk, BODY_LIMIT + 1 - len(body)) if unpack else chunk
         if len(body) > BODY_LIMIT:
             response.close()
             raise Fault("unreadable", f"an answer of more than {BODY_LIMIT >> 20} MiB", maybe_billed=True)
+        if unpack and unpack.unused_data:
+            response.close()
+            raise Fault("unreadable", "an answer with something behind its packed end", maybe_billed=True)
+    if unpack and not unpack.eof:
+        raise Fault("unreadable", "an answer whose packed end is missing", maybe_billed=True)
     return bytes(body)
 
 
@@ -149,6 +153,6 @@ def _unpacker(encoding: str) -> Any:
             return None
         case "gzip" | "x-gzip" | "deflate":
             # 32 + 15: zlib's or gzip's header, whichever is there.
-            return zlib.decompressobj(32 + zlib.MAX_WBITS).decompress
+            return zlib.decompressobj(32 + zlib.MAX_WBITS)
         case _:
             raise Fault("unreadable", f"an answer packed as {shown(encoding)!r}, which was not asked for")

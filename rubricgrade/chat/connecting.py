@@ -52,6 +52,11 @@ class Options(Protocol):
         ...
 
     @property
+    def tokens_per_minute(self) -> float | None:
+        """Tokens of the calls that may start in a minute at one place; None: any number."""
+        ...
+
+    @property
     def max_cost(self) -> float | None:
         """The cap on costs, in US dollars."""
         ...
@@ -89,13 +94,19 @@ def connect(
     """
     if not options.model:
         raise AskFailed("No judge model was named.", "no_judge")
-    if bad := sorted(_OURS & set(options.extra)):
-        raise InputError(f"the judge's extra settings can't hold {', '.join(bad)}")
+    if words := wrong_extra(options.extra):
+        raise InputError(words)
     if is_local(options.model) and find_spec("xllamacpp") is None:
         raise MissingExtraError("A judge in this process", "local")
     if budget is None and options.max_cost is not None:
         budget = Budget(options.max_cost)
     return _Connection(options, retry or Retry(), budget, route, shared=shared, purpose=purpose)
+
+
+def wrong_extra(extra: Mapping[str, Any]) -> str | None:
+    """What is wrong with a caller's extra settings, if anything is."""
+    bad = sorted(_OURS & set(extra))
+    return f"the judge's extra settings can't hold {', '.join(bad)}" if bad else None
 
 
 def preload(options: Options) -> None:
@@ -144,6 +155,7 @@ class _Connection:
             # A model in this process reads one prompt at a time.
             limit=1 if is_local(model) else options.concurrency,
             per_minute=options.per_minute,
+            tokens_per_minute=options.tokens_per_minute,
             retry=self._retry,
             # One keeper of the cap: what is set aside here would stay so when the others refuse the call.
             budget=None if self._shared else self._budget,

@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, cast
 
 from rubricgrade.chat.contract import Kind
+from rubricgrade.chat.tokens import Tokens
 
 Part = Literal["schema", "temperature", "max_tokens", "cache_key"]
 """A part of a request that some models refuse and that it can do without (`max_tokens` has a second name)."""
@@ -66,6 +67,7 @@ class Fault(Exception):
         filtered: The provider's content filter stopped the prompt.
         maybe_billed: The attempt may have cost something, because a model may have worked on it.
         sent: Whether a request went out at all.
+        tokens: What it took, if the server said so.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Fault(Exception):
         self.filtered = filtered
         self.maybe_billed = maybe_billed
         self.sent = sent
+        self.tokens: Tokens | None = None
 
     @property
     def retried(self) -> bool:

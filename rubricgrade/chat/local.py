@@ -11,18 +11,25 @@ import os
 import secrets
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rubricgrade.chat.compatible import Compatible
 from rubricgrade.chat.contract import Request
 from rubricgrade.chat.faults import Fault, Part
+from rubricgrade.chat.finite import finite
 from rubricgrade.chat.reading import Answer
 from rubricgrade.errors import MissingExtraError
 
 _OURS = ("n_ctx", "n_threads")
 """Settings in `extra` that are for loading the model and no part of a request."""
+
+_LEAST_TIMEOUT = 900.0
+"""Seconds. On a processor a long record takes minutes to read, and no network can be stuck."""
+
+_REMEMBERED = 1024
+"""MiB of prompts that were read and may come again, as those of several trajectories at a time do."""
 
 _Key = tuple[int, str]
 _locks: dict[_Key, threading.Lock] = {}
@@ -38,7 +45,7 @@ class Served:
 
 
 class Local:
-    """A model file.
+    """A model file. It answers greedily unless a request names a temperature, and its texts and lists have an end.
 
     Args:
         path: A ``.gguf`` file.
@@ -62,6 +69,8 @@ class Local:
 
     async def send(self, request: Request, left_out: Collection[Part]) -> Answer:
         """As `Route.send`."""
+        schema = None if request.schema is None else finite(request.schema)
+        request = replace(request, schema=schema, timeout=max(request.timeout, _LEAST_TIMEOUT))
         return await _served[self._key].route.send(request, left_out)
 
     @property
@@ -81,7 +90,8 @@ class Local:
                     "not_found", str(MissingExtraError("A judge in this process", "local")), sent=False
                 ) from None
             except RuntimeError as error:
-                raise Fault("bad_request", f"llama.cpp can't load {self._path}: {error}", sent=False) from None
+                why = str(error).rstrip(".")
+                raise Fault("bad_request", f"llama.cpp can't load {self._path}: {why}", sent=False) from None
 
     def _load(self) -> Served:
         llama = importlib.import_module("xllamacpp")
@@ -92,11 +102,14 @@ class Local:
         settings.n_ctx = int(self._extra.get("n_ctx", 0))
         # One slot: several would each read the shared prefix for themselves.
         settings.n_parallel = 1
+        settings.cache_ram_mib = _REMEMBERED
         threads = int(self._extra.get("n_threads", max(1, (os.cpu_count() or 1) // 2)))
         settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
         settings.hostnames = ["127.0.0.1"]
         settings.port = 0
         settings.api_keys = [key]
+        # It says what it holds most likely, and the same when asked again, unless the request names a temperature.
+        settings.sampling.temp = 0.0
         settings.ui = False
         settings.verbosity = -1
         server: Any = llama.Server(settings)

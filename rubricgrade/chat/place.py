@@ -22,16 +22,23 @@ class Place:
         self._slots = Slots()
         self._paces: defaultdict[Purpose, Pace] = defaultdict(Pace)
 
-    def call(self, purpose: Purpose, limit: int, per_minute: float | None = None) -> AbstractAsyncContextManager[None]:
+    def call(
+        self, purpose: Purpose, limit: int, per_minute: float | None = None, load: float = 0.0
+    ) -> AbstractAsyncContextManager[None]:
         """Wait until a call may be made; the block is the call.
 
         Args:
             purpose: What it is for.
             limit: As in `Slots.slot`.
-            per_minute: As in `Pace.start`; None sets no pace, and such a call does not count for others' paces.
+            per_minute: As in `Pace.start`; None sets no pace.
+            load: As in `Pace.start`. A call with neither does not count for others' paces.
         """
         slot = self._slots.slot(limit)
-        return slot if per_minute is None else _Paced(slot, self._paces[purpose], per_minute)
+        return _Paced(slot, self._paces[purpose], per_minute, load) if per_minute or load else slot
+
+    def correct(self, purpose: Purpose, seconds: float) -> None:
+        """As `Pace.correct`."""
+        self._paces[purpose].correct(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +47,11 @@ class _Paced(AbstractAsyncContextManager[None]):
 
     slot: AbstractAsyncContextManager[None]
     pace: Pace
-    per_minute: float
+    per_minute: float | None
+    load: float
 
     async def __aenter__(self) -> None:
-        async with self.pace.start(self.per_minute):
+        async with self.pace.start(self.per_minute, self.load):
             await self.slot.__aenter__()
 
     async def __aexit__(

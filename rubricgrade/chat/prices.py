@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rubricgrade.chat.reading import Tokens
+from rubricgrade.chat.tokens import Tokens
 
 _LIST = "model_prices_and_context_window_backup.json"
 
@@ -82,16 +82,27 @@ def is_rate(name: str) -> bool:
 @lru_cache(maxsize=256)
 def listing(model: str) -> Mapping[str, Any]:
     """What the list says about a model, such as ``litellm_provider`` and ``mode``; empty when it is not on it."""
+    models = _read()
+    provider, _, name = model.partition("/")
+    if model in models:
+        return models[model]
+    fields = models.get(name, {})
+    return fields if str(fields.get("litellm_provider", "")).startswith(provider) else {}
+
+
+@cache
+def listed() -> Mapping[str, str | None]:
+    """Every name on the list with its mode (``chat``, ``embedding``)."""
+    return {name: fields.get("mode") for name, fields in _read().items()}
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    """The list. It is not kept: it takes many megabytes, and few models of it are ever asked for."""
     spec = find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return {}
     path = Path(next(iter(spec.submodule_search_locations)), _LIST)
     try:
-        listed: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    provider, _, name = model.partition("/")
-    if model in listed:
-        return listed[model]
-    fields = listed.get(name, {})
-    return fields if str(fields.get("litellm_provider", "")).startswith(provider) else {}

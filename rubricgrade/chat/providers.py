@@ -54,20 +54,19 @@ class Provider:
 
     async def ready(self) -> None:
         """Import litellm without holding up the event loop."""
-        if load.cache_info().currsize:
-            return
-        try:
-            await asyncio.to_thread(load)
-        except Exception as error:  # noqa: BLE001 - a broken installation fails in any way
-            raise Fault("bad_request", f"litellm can't be imported: {type(error).__name__}: {error}") from None
+        if not load.cache_info().currsize:
+            await asyncio.to_thread(_loaded)
 
     async def send(self, request: Request, left_out: Collection[Part]) -> Answer:
         """As `Route.send`."""
         litellm = load()
+        from rubricgrade.chat.bounds import bounded  # noqa: PLC0415 - httpx is for those who need it
+
         await _afterwork.get()
         try:
-            async with asyncio.timeout(request.timeout + _GRACE):
-                response = await litellm.acompletion(**self._arguments(request, left_out))
+            with bounded():
+                async with asyncio.timeout(request.timeout + _GRACE):
+                    response = await litellm.acompletion(**self._arguments(request, left_out))
         except TimeoutError:
             raise Fault("timeout", f"no answer within {request.timeout:g} s", maybe_billed=True) from None
         except Exception as error:  # noqa: BLE001 - providers' code raises anything; nothing untyped may leave
@@ -133,7 +132,39 @@ def load() -> Any:
         os.environ.setdefault(name, "True")
     litellm: Any = importlib.import_module("litellm")
     litellm.suppress_debug_info = True
+    from rubricgrade.chat.bounds import bound_litellm  # noqa: PLC0415 - httpx is for those who need it
+
+    bound_litellm()
     return litellm
+
+
+def _loaded() -> Any:
+    """As `load`. Raises `Fault`."""
+    try:
+        return load()
+    except Exception as error:  # noqa: BLE001 - a broken installation fails in any way
+        raise Fault("bad_request", f"litellm can't be imported: {type(error).__name__}: {error}") from None
+
+
+def knows(model: str, base: str | None) -> bool:
+    """Whether litellm finds a provider for a model's name. Imports litellm.
+
+    Args:
+        model: As the caller wrote it.
+        base: The caller's API base, which may tell.
+
+    Raises:
+        Fault: litellm can't be imported.
+    """
+    litellm = _loaded()
+    if model.partition("/")[0] in litellm.provider_list:
+        # Known by its prefix. Some providers begin to log in when they are looked up any further.
+        return "/" in model
+    try:
+        litellm.get_llm_provider(model, api_base=base)
+    except Exception:  # noqa: BLE001 - what it raises for an unknown name is its own affair
+        return False
+    return True
 
 
 def _logging_worker() -> Any:

@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rubricgrade.chat.contract import Finish, ToolCall
+from rubricgrade.chat.ends import end_of
 from rubricgrade.chat.faults import Fault, from_error_object, shown
+from rubricgrade.chat.tokens import Tokens
 
-_FINISHES: Mapping[str, Finish] = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "filtered",
-    "safety": "filtered",
-    "recitation": "filtered",
-    "prohibited_content": "filtered",
-    "blocklist": "filtered",
-    "spii": "filtered",
-    "guardrail_intervened": "filtered",
-    "refusal": "refused",
-}
+_SPOKEN = frozenset({"text", "output_text"})
+"""Types of a content part that hold what a model says."""
+
+_THOUGHT = frozenset({"thinking", "reasoning", "reasoning_text", "redacted_thinking"})
+"""Types of a content part that hold what it thought."""
+
 _MOST_TOKENS = 2 * 10**7
 """Of one attempt; no model reads or writes so many, so that a larger number is none."""
 
 _MOST_PARTS = 200_000
 """Objects and lists of one body, braces in texts included; millions of them take seconds, in which all else waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """Tokens of one attempt, as the server counted them.
-
-    Attributes:
-        input: Of the whole prompt, `cached` and `written` included.
-        cached: Read from a prefix cache.
-        written: Written to a prefix cache, where a provider charges for that.
-        output: Hidden reasoning included.
-    """
-
-    input: int = 0
-    cached: int = 0
-    written: int = 0
-    output: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +45,9 @@ def read_body(body: bytes, *, key: str | None = None) -> Answer:
     if body.count(b"[") + body.count(b"{") > _MOST_PARTS:
         raise Fault("unreadable", f"a body of more than {_MOST_PARTS:,} objects and lists", maybe_billed=True)
     try:
-        value = json.loads(body)
+        value = _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+    except _Ambiguous as fault:
+        raise Fault("unreadable", f"a body in which {fault} stands twice", maybe_billed=True) from None
     except (ValueError, RecursionError):
         start = body[:2000].decode("utf-8", "replace")
         if start.lstrip()[:1] == "<":
@@ -82,26 +62,69 @@ def read_completion(value: Any, *, key: str | None = None) -> Answer:
     Raises:
         Fault: It is none, or it is an error object.
     """
+    tokens = _tokens(_object(value).get("usage"))
+    try:
+        return _answer(value, tokens, key)
+    except Fault as fault:
+        fault.tokens = tokens
+        raise
+
+
+def _answer(value: Any, tokens: Tokens | None, key: str | None) -> Answer:
     body = _object(value)
     if body.get("error"):
         raise from_error_object(body["error"], key=key)
     choices = body.get("choices")
     if not isinstance(choices, list):
         raise Fault("unreadable", f"JSON without choices: {shown(json.dumps(value)[:2000], key)}", maybe_billed=True)
-    choice = _object(cast("list[Any]", choices)[0] if choices else None)
+    listed = cast("list[Any]", choices)
+    if len(listed) > 1:
+        raise Fault("unreadable", f"{len(listed)} replies where one was asked for", maybe_billed=True)
+    choice = _object(listed[0] if listed else None)
+    if choice.get("error"):
+        raise from_error_object(choice["error"], key=key)
     message = _object(choice.get("message"))
-    text = _text(message.get("content"))
-    finish = _finish(choice.get("finish_reason"))
+    own = _object(choice.get("provider_specific_fields"))
+    # litellm calls every word that it does not know a stop, and keeps the word here.
+    finish = end_of(own.get("native_finish_reason") or choice.get("finish_reason"), key=key)
+    said = _said(message.get("content"))
     # litellm has moved this field about between versions.
-    refusal = _text(message.get("refusal")) or _text(_object(message.get("provider_specific_fields")).get("refusal"))
-    if refusal.strip():
+    refusal = said.refusal or message.get("refusal") or _object(message.get("provider_specific_fields")).get("refusal")
+    text = said.text
+    if refusal and not (isinstance(refusal, str) and refusal.isspace()):
         # Beside a text that says otherwise, too: which of the two was meant would be a guess.
-        text, finish = text if text.strip() else refusal, "refused"
+        text, finish = text if text.strip() else _text(refusal), "refused"
     calls = _calls(message.get("tool_calls"))
     if finish == "stop" and not text.strip() and not calls:
         finish = "empty"
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    return Answer(text, finish, _text(body.get("model"))[:200], reasoning, _tokens(body.get("usage")), calls)
+    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning")) or said.reasoning
+    return Answer(text, finish, _text(body.get("model"))[:200], reasoning, tokens, calls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    text: str = ""
+    reasoning: str = ""
+    refusal: str = ""
+
+
+def _said(content: Any) -> _Said:
+    """What a message's content says: a text, or parts of which some are spoken and others only thought."""
+    if content is None or isinstance(content, str):
+        return _Said(_text(content))
+    found: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
+    for item in cast("list[Any]", content) if isinstance(content, list) else [None]:
+        part = _object(item)
+        kind, text = part.get("type"), part.get("text")
+        if kind in _SPOKEN and isinstance(text, str):
+            found["text"].append(text)
+        elif kind in _THOUGHT:
+            found["reasoning"].append(_text(text) or _text(part.get("thinking")))
+        elif kind == "refusal":
+            found["refusal"].append(_text(part.get("refusal")) or "it refused")
+        else:
+            raise Fault("unreadable", f"a content part of an unknown kind: {shown(repr(kind))}", maybe_billed=True)
+    return _Said(**{name: _text("".join(texts)) for name, texts in found.items()})
 
 
 def _calls(value: Any) -> tuple[ToolCall, ...]:
@@ -119,18 +142,8 @@ def _object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _finish(reason: Any) -> Finish:
-    reason = str(reason or "").lower()
-    if reason == "error":
-        raise Fault("server", "the provider broke off its reply", maybe_billed=True)
-    return _FINISHES.get(reason, "stop")
-
-
 def _text(value: Any) -> str:
-    """Text of a field that may be a string, a list of parts or anything else; always encodable as UTF-8."""
-    if isinstance(value, list):
-        parts = [_object(part) for part in cast("list[Any]", value)]
-        value = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    """Text of a field that may be anything; always encodable as UTF-8."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -160,3 +173,18 @@ def _first(*values: Any) -> int:
 def _count(value: Any) -> int | None:
     sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
     return value if sound else None
+
+
+class _Ambiguous(ValueError):
+    """An object holds a key twice; which of the two was meant would be a guess."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Ambiguous(shown(repr(next(name for name in names if names.count(name) > 1))))
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct)

@@ -20,6 +20,7 @@ class Ask:
         limit: Calls that may be under way at that place when this one starts.
         per_minute: Calls that may start there in a minute for this purpose; None sets no pace.
         estimate: US dollars that it may cost at most; None if its price is not known.
+        load: Seconds of a minute's tokens that it may take; 0 where they are not limited.
     """
 
     purpose: Purpose
@@ -28,6 +29,7 @@ class Ask:
     limit: int
     per_minute: float | None
     estimate: float | None
+    load: float = 0.0
 
 
 class Shared(Protocol):

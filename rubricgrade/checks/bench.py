@@ -40,6 +40,8 @@ ITEMS_SECONDS = 120.0
 DOCUMENTS_SECONDS = 300.0
 """For all documents of one view, however many readers they need; a file that has begun then has `LAST_SECONDS`."""
 LAST_SECONDS = 30.0
+DOCUMENTS_CHARACTERS = 16_000_000
+"""Of the text of all documents of one view."""
 MOST_DEATHS = 20
 """Documents that may kill their reader before the rest is given up."""
 
@@ -121,9 +123,9 @@ class Bench:
         if isinstance(settled, Outcome):
             raise ItemsFault("grader", settled.message, settled.cause)
         if (trouble := settled.trouble) is not None:
-            if trouble.origin == "agent":
-                raise ItemsFault("agent", trouble.message)
-            raise ItemsFault("grader", trouble.message, trouble.cause)
+            by_agent = trouble.origin == "agent"
+            cause = None if by_agent else trouble.cause
+            raise ItemsFault("agent" if by_agent else "grader", trouble.message, cause, trouble.raised)
         said = settled.attempt.said
         return tuple(said.items) if isinstance(said, Listed) else ()
 
@@ -133,7 +135,7 @@ class Bench:
         """The text of files for a judge, extracted in the checker's sandbox.
 
         A file that can't be read is a document without text and with a note that says why; so is one that kills its
-        reader, after which the rest is read by a new one.
+        reader, after which the rest is read by a new one. What can't be read within the limits is `withheld`.
 
         Args:
             globs: Files of the workspace.
@@ -154,7 +156,8 @@ class Bench:
             skip = len(found)  # files by their number: a name may hold what no message can
             files = {"globs": list(globs), "world_globs": list(world), "skip": skip}
             seconds = max(0.0, end - time.monotonic())
-            body = {"do": "documents", **files, "seconds": seconds, "pictures": pictures}
+            left = DOCUMENTS_CHARACTERS - sum(len(document.text) for document in found)
+            body = {"do": "documents", **files, "seconds": seconds, "characters": left, "pictures": pictures}
             reading: list[Reading] = []
 
             def hear(news: Reading | Read, reading: list[Reading] = reading) -> None:
@@ -172,7 +175,8 @@ class Bench:
             if trouble.origin == "grader" or len(reading) == len(found) - skip:
                 raise CheckError(f"documents can't be read: {trouble.message}")
             last = reading[-1]
-            found.append(Document(last.path, "", f"could not be read: {trouble.message}", world=last.world))
+            note = f"could not be read: {trouble.message}"
+            found.append(Document(last.path, "", note, world=last.world, complete=False, withheld=True))
         return tuple(found)
 
     async def _run(self, check: Check) -> Outcome:

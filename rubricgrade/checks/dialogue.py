@@ -13,7 +13,7 @@ from rubricgrade.checks.checker import Checker
 from rubricgrade.checks.messages import Call, Failed, Last, Read, Reading, Run, Test, evidence_of, understand
 from rubricgrade.checks.solution import Solution
 from rubricgrade.errors import InputError
-from rubricgrade.result import Cause, Evidence
+from rubricgrade.result import Cause, Evidence, Raised
 from rubricgrade.sandbox import Done
 
 MiB = 1 << 20
@@ -33,6 +33,7 @@ class Trouble:
         message: What happened.
         evidence: What was seen.
         cause: Why the check is open, if it turns out to be the grader's.
+        place: The line of the author's code that raised, as ``checks/totals.py:14``; empty if none did.
     """
 
     origin: Literal["agent", "grader", "unclear"]
@@ -40,6 +41,12 @@ class Trouble:
     message: str
     evidence: tuple[Evidence, ...] = ()
     cause: Cause = "check_error"
+    place: str = ""
+
+    @property
+    def raised(self) -> Raised | None:
+        """The exception, if it is the author's code that raised one."""
+        return Raised(error=self.kind, place=self.place) if self.place else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,8 @@ async def _talk(
                         hear(news)
                 case Failed() as failed:
                     done = True
-                    return Trouble(failed.origin, failed.kind, failed.message, evidence_of(failed.evidence))
+                    seen = evidence_of(failed.evidence)
+                    return Trouble(failed.origin, failed.kind, failed.message, seen, place=failed.place)
                 case last:
                     done = True
                     return last

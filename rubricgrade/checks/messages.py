@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Base64Bytes, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Evidence
 
 MOST_EVIDENCE, QUOTE, MOST_FIELDS = 50, 500, 1000
@@ -53,6 +54,7 @@ class Call(Message):
     forbid: list[str]
     cwd: str | None
     timeout: float | None
+    fresh: bool
 
 
 class TestRun(Message):
@@ -97,6 +99,7 @@ class Read(Message):
     digest: str
     world: bool
     complete: bool
+    withheld: bool
     pictures: tuple[Base64Bytes, ...]
 
 
@@ -136,12 +139,13 @@ class Ended(Message):
 
 
 class Failed(Message):
-    """There is no result."""
+    """There is no result; `place` is the author's line that raised, as ``checks/totals.py:14``, if one did."""
 
     op: Literal["failed"]
     origin: Literal["agent", "grader", "unclear"]
     kind: Short
     message: Short
+    place: Short = ""
     evidence: Annotated[list[Finding], Field(max_length=MOST_EVIDENCE)]
 
 
@@ -157,8 +161,7 @@ def understand(line: bytes) -> Said:
     try:
         return _SAID.validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        raise ValueError(first_misfit(error, shown=False)) from None
 
 
 def evidence_of(findings: list[Finding]) -> tuple[Evidence, ...]:

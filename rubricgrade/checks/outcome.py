@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rubricgrade.result import Cause, Evidence
+from rubricgrade.result import Cause, Evidence, Raised
 
 Origin = Literal["agent", "grader"]
 Where = Literal["none", "out-of-process", "in-process+twins", "in-process"]
@@ -29,6 +29,7 @@ class Outcome:
         seconds: Wall time.
         passed: Of how many cases, where it counts any.
         total: Cases in all.
+        raised: What the author's code raised; None if it did not.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Outcome:
     seconds: float = 0.0
     passed: int | None = None
     total: int | None = None
+    raised: Raised | None = None
 
 
 class ItemsFault(Exception):
@@ -52,13 +54,15 @@ class ItemsFault(Exception):
         fault: Whose doing that is.
         message: What happened.
         cause: Why the criterion is open; None when the agent is at fault.
+        raised: What the function that lists them raised; None if it did not.
     """
 
-    def __init__(self, fault: Origin, message: str, cause: Cause | None = None) -> None:
+    def __init__(self, fault: Origin, message: str, cause: Cause | None = None, raised: Raised | None = None) -> None:
         super().__init__(message)
         self.fault: Origin = fault
         self.message = message
         self.cause: Cause | None = cause
+        self.raised = raised
 
-    def __reduce__(self) -> tuple[type[ItemsFault], tuple[Origin, str, Cause | None]]:
-        return type(self), (self.fault, self.message, self.cause)
+    def __reduce__(self) -> tuple[type[ItemsFault], tuple[Origin, str, Cause | None, Raised | None]]:
+        return type(self), (self.fault, self.message, self.cause, self.raised)

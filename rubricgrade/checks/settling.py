@@ -10,6 +10,8 @@ from rubricgrade.checks.dialogue import Attempt, Trouble
 
 Given = Literal["all", "start", "nothing"]
 """What a check is given: what the agent left, over the state that it started from; that state alone; no file at all."""
+DOUBT = "it is the check that raised, so this may be a defect of the check"
+"""What is said of an exception that counts as the agent's although it may be the author's."""
 Try = Callable[[bool, Given], Awaitable[Attempt]]
 """Carries out a check: in fresh sandboxes or not, and given what."""
 
@@ -67,12 +69,15 @@ def _graders(attempt: Attempt, ending: str) -> Trouble:
 def _agents(trouble: Trouble | None, when: str) -> Trouble | None:
     if trouble is None or trouble.origin != "unclear":
         return trouble
-    return replace(trouble, origin="agent", message=f"{when}: {trouble.message}")
+    doubt = f"; {DOUBT}" if trouble.place else ""
+    return replace(trouble, origin="agent", message=f"{when}: {trouble.message}{doubt}")
 
 
 def _is_same(trouble: Trouble | None, other: Trouble | None) -> bool:
-    """Whether the check itself failed, and does so in the same way."""
-    return trouble is not None and trouble.origin == "unclear" and other is not None and other.kind == trouble.kind
+    """Whether the check itself failed, and does so in the same way, at the same line."""
+    if trouble is None or trouble.origin != "unclear" or other is None:
+        return False
+    return (other.kind, other.place) == (trouble.kind, trouble.place)
 
 
 def _is_clear(attempt: Attempt) -> bool:

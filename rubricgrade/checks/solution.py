@@ -125,6 +125,7 @@ class Solution:
         }
 
     async def _call(self, asked: Call) -> Answer:
+        await self._ready(fresh=asked.fresh)
         token = secrets.token_hex(16)
         question = asked.model_dump(include={"file", "function", "args", "kwargs", "forbid"})
         # The bare name is looked up in a pristine PATH; the driver's text comes with the call, so nothing of it can

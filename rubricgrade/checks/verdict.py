@@ -110,6 +110,7 @@ def _failed(outcome: Outcome, trouble: Trouble) -> Outcome:
         message=trouble.message,
         fault="agent" if by_agent else "grader",
         cause=None if by_agent else trouble.cause,
+        raised=trouble.raised,
     )
 
 

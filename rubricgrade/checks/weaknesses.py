@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from rubricgrade.checks.inside.binding import Source
+from rubricgrade.checks.inside.case import Case
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.planning import planned, twin_of
 from rubricgrade.rubric import Check, Rubric
@@ -35,12 +37,12 @@ class Weakness:
         place: The keys that lead to it in the rubric.
         kind: ``untwinned``: tests that tampering code could pass; ``shared-process``: tests that could give each other
             away; ``runs-agent-code``: a python check that seems to run what the agent left, in the checker's sandbox,
-            where the sealed files lie.
+            where the sealed files lie; ``always-fails``: a line of a python check that raises whenever it is reached.
         message: What is the matter, and what to do about it.
     """
 
     place: Place
-    kind: Literal["untwinned", "shared-process", "runs-agent-code"]
+    kind: Literal["untwinned", "shared-process", "runs-agent-code", "always-fails"]
     message: str
 
 
@@ -68,6 +70,7 @@ def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
                 yield Weakness((*place, "pytest", "isolate"), "shared-process", SHARED)
         case Python() as spec:
             yield from _runs_agent_code(rubric.sealed.get(spec.file, b""), (*place, "python"))
+            yield from _always_fails(rubric.sealed.get(spec.file, b""), spec.name, (*place, "python"))
         case Check() as inner:
             yield from _of(rubric, inner, (*place, "not"))
         case _:
@@ -109,3 +112,36 @@ def _runs_agent_code(source: bytes, place: Place) -> Iterator[Weakness]:
                 f"calls {name} (line {call.lineno}): what the agent left must not be run beside the sealed files; use"
                 " case.solution.call or case.solution.run",
             )
+
+
+def _always_fails(source: bytes, function: str, place: Place) -> Iterator[Weakness]:
+    try:
+        parsed = Source(source)
+    except (SyntaxError, ValueError):
+        return  # loading has said so
+    first = {name.id: name for name in sorted(parsed.unbound(), key=lambda name: -name.lineno)}
+    for name in sorted(first.values(), key=lambda name: name.lineno):
+        message = f"reads {name.id} (line {name.lineno}), which nothing has set: the check raises there, and stays open"
+        yield Weakness(place, "always-fails", message)
+    for line, asked in _unknown_to_a_case(parsed, function):
+        message = f"asks for {asked} (line {line}), which a case does not have: the check raises there, and stays open"
+        yield Weakness(place, "always-fails", message)
+
+
+def _unknown_to_a_case(source: Source, function: str) -> Iterator[tuple[int, str]]:
+    """Attributes of its only argument that a check asks for and that there are not, with their lines."""
+    known = {*dir(Case), *Case.__annotations__}
+    for node in source.tree.body:
+        match node:
+            case ast.FunctionDef(name=name, args=ast.arguments(args=[case, *_])) if name == function:
+                pass
+            case _:
+                continue
+        for part in ast.walk(node):
+            match part:
+                case ast.Attribute(value=ast.Name(id=name) as holder, attr=attr) if name == case.arg:
+                    _, binders = source.binders(name, holder)
+                    if binders == [case] and attr not in known and not source.assigns(attr):
+                        yield part.lineno, f"{name}.{attr}"
+                case _:
+                    pass

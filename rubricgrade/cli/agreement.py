@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import GRADED, LABELS, RUBRIC
 from rubricgrade.cli.output import print_json
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.report.exits import Exit
@@ -38,11 +40,22 @@ def _finite(value: float | None) -> float | None:
 
 
 def agreement(
-    place: Annotated[str, typer.Argument(metavar="RUN_OR_FOLDER", help="A folder with graded episodes, or its URL.")],
-    labels: Annotated[Path, typer.Option(metavar="FILE", help="What people decided (JSONL, see docs/judge.md).")],
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN_OR_FOLDER", help="A folder with graded episodes, or its URL.", callback=takes(GRADED)
+        ),
+    ],
+    labels: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="What people decided (JSONL, see docs/judge.md).", callback=takes(LABELS)),
+    ],
     *,
     rubric: Annotated[
-        Path | None, typer.Option(metavar="RUBRIC", help="Tells the order of scales whose choices were not all given.")
+        Path | None,
+        typer.Option(
+            metavar="RUBRIC", callback=takes(RUBRIC), help="Tells the order of scales whose choices were not all given."
+        ),
     ] = None,
     abstentions: Annotated[
         Abstentions, typer.Option(help="What the judge's cannot_tell is: in no measure, wrong, or a class of its own.")

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import VERDICTS
 from rubricgrade.cli.output import print_json
+from rubricgrade.plural import count
 
 if TYPE_CHECKING:
     from rubricgrade.store.verdicts import VerdictCache
@@ -35,7 +38,7 @@ def info(
     if json:
         print_json({"schema": "rubricgrade.cache/1", **facts, "models": dict(found.models)})
         return
-    typer.echo(f"{found.path}: {found.entries} verdicts, {found.bytes} bytes")
+    typer.echo(f"{found.path}: {count(found.entries, 'verdict')}, {count(found.bytes, 'byte')}")
     for model, entries in found.models.items():
         typer.echo(f"  {model}: {entries}")
 
@@ -45,20 +48,22 @@ def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSONL file to write; usable with --verdicts.")],
     cache: File = None,
 ) -> None:
-    """Write all verdicts to a file, in a fixed order, so that it can be committed."""
-    typer.echo(f"{_cache(cache).export(file)} verdicts written to {file}")
+    """Write all verdicts to a file that can be committed."""
+    typer.echo(f"{count(_cache(cache).export(file), 'verdict')} written to {file}")
 
 
 @app.command(name="import")
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSONL file that `export` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A JSONL file that `export` wrote.", callback=takes(VERDICTS))
+    ],
     cache: File = None,
 ) -> None:
     """Take verdicts in."""
-    typer.echo(f"{_cache(cache).load(file)} verdicts taken from {file}")
+    typer.echo(f"{count(_cache(cache).load(file), 'verdict')} taken from {file}")
 
 
 @app.command()
 def clear(cache: File = None) -> None:
     """Forget every verdict, and every prompt that was kept with them."""
-    typer.echo(f"{_cache(cache).clear()} verdicts forgotten")
+    typer.echo(f"{count(_cache(cache).clear(), 'verdict')} forgotten")

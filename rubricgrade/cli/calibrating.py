@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Run, Verdicts, judging
+from rubricgrade.cli.choices import Judging, Run, judge_or_recorded, judged, rubrics_of
 from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note, print_json
 
 
+@judged
 def calibrate(
     folder: Run,
     *,
@@ -22,12 +23,7 @@ def calibrate(
         bool, typer.Option("--no-probe", help="Look at stored grades only; run no reference, grade nothing again.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print calibration.json and nothing else.")] = False,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: Judging,
 ) -> None:
     """Keep, drop or inspect each task of a run; writes calibration.json beside it."""
     from rubricgrade.runs.calibration import FILE, Thresholds, calibrate
@@ -37,9 +33,7 @@ def calibrate(
 
     place = place_of(folder)
     tasks = () if no_probe else tasks_of(read_manifest(place)).values()
-    options = judging(
-        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks, rpm=judge_rpm
-    )
+    options = judge_or_recorded(judging, rubrics_of(tasks))
     thresholds = Thresholds(inspect_to=inspect_to, drop_from=drop_from, attempts=attempts)
     if_interrupted("nothing was written")
     made = complete(calibrate(place, thresholds, probe=not no_probe, judge=options))

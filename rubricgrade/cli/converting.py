@@ -11,14 +11,17 @@ from typing import Annotated
 
 import typer
 
+from rubricgrade.cli.expecting import refuse, unreadable
+from rubricgrade.cli.kinds import EPISODE, LINES, RUBRIC, lying_at
 from rubricgrade.cli.output import note
+from rubricgrade.errors import Fault, InputError
 
-RUBRIC = "rubric.yaml"
+OURS = "rubric.yaml"
 TRAJECTORIES = ("atif", "trajectory")
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What to convert.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What to convert; of trajectories also a folder.")],
     *,
     to: Annotated[
         str,
@@ -27,7 +30,7 @@ def convert(
             help="rubric.yaml: read a rubric of another program. gandalf, rubric, healthbench, autorubric, verifiers, "
             "rewardkit: write one of ours for it. atif, trajectory: convert trajectories.",
         ),
-    ] = RUBRIC,
+    ] = OURS,
     from_: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help="The format of FILE. Default: told by its content.")
     ] = None,
@@ -42,7 +45,7 @@ def convert(
     """Convert a rubric or trajectories. What could not be carried over is listed on stderr."""
     if to in TRAJECTORIES:
         results, lost = _trajectories(source, to, from_)
-    elif to == RUBRIC:
+    elif to == OURS:
         results, lost = _imported(source, from_)
     else:
         results, lost = _exported(source, to)
@@ -59,51 +62,67 @@ Results = dict[str, Callable[[Path], object]]
 def _imported(source: Path, name: str | None) -> tuple[Results, list[str]]:
     from rubricgrade.interchange import import_rubrics
 
-    found = import_rubrics(source, name)
+    try:
+        found = import_rubrics(source, name)
+    except InputError as error:
+        raise InputError([*error.faults, *_instead(source)]) from error
     several = len(found) > 1
     lost = [f"{one.rubric.id}: {what}" if several else what for one in found for what in one.lost]
-    return _named([(f"{one.rubric.id}.yaml", partial(_write_text, one.text)) for one in found]), lost
+    return _named([(one.rubric.id, partial(_write_text, one.text)) for one in found], ".rubric.yaml"), lost
+
+
+def _instead(source: Path) -> list[Fault]:
+    """What FORMAT would convert a file that is no rubric of another program."""
+    kind = None if unreadable(source) else lying_at(source).kind
+    if kind is RUBRIC:
+        return [Fault("is a rubric of this program; --to FORMAT writes it for another one", str(source))]
+    if kind in (EPISODE, LINES):
+        return [Fault("holds trajectories; --to atif or --to trajectory converts those", str(source))]
+    return []
 
 
 def _exported(source: Path, to: str) -> tuple[Results, list[str]]:
     from rubricgrade.interchange import export_rubric
     from rubricgrade.loading import load_rubric
 
+    refuse([source], RUBRIC)
     rubric = load_rubric(source, partial=True)
     made = export_rubric(rubric, to)
     return {rubric.id: partial(_write_text, made.text)}, list(made.lost)
 
 
 def _trajectories(source: Path, to: str, name: str | None) -> tuple[Results, list[str]]:
+    from rubricgrade.cli.episodes import find_trajectories
     from rubricgrade.readers import load_trajectories, write_atif, write_trajectory
 
-    found = load_trajectories(source, format=name)
+    if name is None:
+        found = [each.trajectory for each in find_trajectories([source])]
+    else:
+        found = load_trajectories(source, format=name)
     lost = [f"{one.id}: {remark}" for one in found for remark in one.warnings]
     write = write_atif if to == "atif" else write_trajectory
-    return _named([(f"{one.id}.json", partial(write, one)) for one in found]), lost
+    return _named([(one.id, partial(write, one)) for one in found], ".json"), lost
 
 
 def _write_text(text: str, path: Path) -> None:
     path.write_text(text, "utf-8")
 
 
-def _named(found: Sequence[tuple[str, Callable[[Path], object]]]) -> Results:
+def _named(found: Sequence[tuple[str, Callable[[Path], object]]], suffix: str) -> Results:
     """Results by the names of their files, which differ."""
     results: Results = {}
     for name, write in found:
-        free, count = name, 1
+        free, count = f"{name}{suffix}", 1
         while free in results:
             count += 1
-            stem, _, suffix = name.rpartition(".")
-            free = f"{stem}-{count}.{suffix}"
+            free = f"{name}-{count}{suffix}"
         results[free] = write
     return results
 
 
 def _write(results: Results, output: Path | None) -> None:
-    from rubricgrade.errors import Fault, InputError
-
-    if output is None and len(results) > 1:
+    one_file = output is None or (output.suffix in {Path(name).suffix for name in results} and not output.is_dir())
+    if one_file and len(results) > 1:
         raise InputError(Fault(f"these are {len(results)} results: name a folder for them with -o"))
     try:
         if output is None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Judging, judge_or_recorded, judged
+from rubricgrade.cli.expecting import takes, task_folders
 from rubricgrade.cli.interrupts import complete, if_interrupted
+from rubricgrade.cli.kinds import DELIVERY, RUN
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -44,13 +46,18 @@ Apart = Annotated[
 
 @app.command()
 def make(
-    tasks: Annotated[list[Path], typer.Argument(metavar="TASK", help="Task directories.")],
+    tasks: Annotated[
+        list[Path], typer.Argument(metavar="TASK", help="Task directories, or folders of them.", callback=task_folders)
+    ],
     *,
     out: Annotated[
         Path, typer.Option("-o", "--out", "--output", metavar="DIR", help="The delivery to make; must not be there.")
     ],
     runs: Annotated[
-        str | None, typer.Option(metavar="RUN", help="For figures; its calibration.json says what to leave out.")
+        str | None,
+        typer.Option(
+            metavar="RUN", callback=takes(RUN), help="For figures; its calibration.json says what to leave out."
+        ),
     ] = None,
     heldout: Annotated[float, typer.Option(min=0, max=0.9, help="Fraction to hold out.")] = 0.0,
     group_by: Annotated[
@@ -86,6 +93,9 @@ def make(
         list[str] | None,
         typer.Option(metavar="all|best|pairs", help="Add graded trajectories of the run. May be repeated."),
     ] = None,
+    trajectories_as: Annotated[
+        Literal["jsonl", "parquet"], typer.Option(help="Their form; parquet needs the extra 'parquet'.")
+    ] = "jsonl",
     json: Annotated[bool, typer.Option("--json", help="Print the manifest and nothing else.")] = False,
 ) -> None:
     """Make a delivery of these tasks.
@@ -99,6 +109,8 @@ def make(
     from rubricgrade.delivery.removing import attacked, examined, read_removed
     from rubricgrade.delivery.twins import THRESHOLD
     from rubricgrade.errors import InputError
+    from rubricgrade.report.numbers import count
+    from rubricgrade.report.visible import one_line
     from rubricgrade.runs.running import load_tasks
 
     wanted = {*(trajectories or ())}
@@ -117,7 +129,7 @@ def make(
         apart=apart,
         license=license_,
         provenance=Provenance(vendor=vendor, source=source, reviewed=reviewed),
-        graded=Graded(**dict.fromkeys(wanted, True)),
+        graded=Graded(**dict.fromkeys(wanted, True), form=trajectories_as),
         embeddings=embeddings,
         alike=by_embeddings(embeddings) if embeddings else None,
     )
@@ -125,13 +137,19 @@ def make(
     tried = [each for file in redteam or () for each in attacked(file)]
     tried += [each for file in quality or () for each in examined(file)]
     if_interrupted("nothing was made")
-    manifest = deliver(load_tasks(tasks), out, terms, run=runs, removed=removed, tried=tried)
+    loaded = load_tasks(tasks)
+    manifest = deliver(loaded, out, terms, run=runs, removed=removed, tried=tried)
     _say_stale(out)
+    if strangers := sorted({each.task for each in removed} - {task.id for task in loaded}):
+        note(f"named by --remove, but not among these tasks: {', '.join(strangers)}")
     if json:
         print_json(manifest.model_dump(mode="json"))
         return
     held = sum(each.side == "heldout" for each in manifest.tasks.values())
-    sys.stdout.write(f"{out}: {len(manifest.tasks) - held} tasks, {held} held out, {len(manifest.files)} files\n")
+    counts = f"{count(len(manifest.tasks) - held, 'task')}, {held} held out, {count(len(manifest.files), 'file')}"
+    sys.stdout.write(f"{out}: {counts}\n")
+    for each in manifest.removed:
+        sys.stdout.write(f"left out: {each.task}: {each.reason}: {one_line(each.why, 300)}\n")
     if held and terms.key:
         note(f"the key of the held-out tasks is in {terms.key}: send it another way, or keep it")
     if runs is None:
@@ -150,26 +168,25 @@ def _say_stale(out: Path) -> None:
 
 
 @app.command()
+@judged
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DELIVERY", help="A delivery's folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DELIVERY", help="A delivery's folder.", callback=takes(DELIVERY))],
     *,
     key: Key = None,
     apart: Apart = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run no task; check files, records, split, sealing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: Judging,
 ) -> None:
-    """Check a delivery you received: hashes, records, split, sealing, and every task. Exit 1: something is wrong."""
+    """Check a delivery that you received.
+
+    Its hashes, records, split and sealing, and every task. Exit 1: something is wrong.
+    """
     from rubricgrade.delivery.verifying import Problem, verify
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
 
-    options = judging(judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, rpm=judge_rpm)
+    options = judge_or_recorded(judging)
 
     async def found() -> list[Problem]:
         return [each async for each in verify(folder, key=key, apart=apart, prove=not quick, judge=options)]
@@ -188,7 +205,7 @@ def verify(
 
 @app.command()
 def unseal(
-    folder: Annotated[Path, typer.Argument(metavar="DELIVERY", help="A delivery's folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DELIVERY", help="A delivery's folder.", callback=takes(DELIVERY))],
     *,
     key: Annotated[Path, typer.Option("--key", metavar="FILE", help="The file with its key.")],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder for the whole tasks.")],
@@ -203,11 +220,16 @@ def unseal(
 
 
 def uplift(
-    before: Annotated[str, typer.Argument(metavar="BEFORE", help="The run before training.")],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="The run after it, over the same tasks.")],
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="The run before training.", callback=takes(RUN))],
+    after: Annotated[
+        str, typer.Argument(metavar="AFTER", help="The run after it, over the same tasks.", callback=takes(RUN))
+    ],
     *,
     delivery: Annotated[
-        Path | None, typer.Option(metavar="DELIVERY", help="Compare only the held-out tasks of this delivery.")
+        Path | None,
+        typer.Option(
+            metavar="DELIVERY", callback=takes(DELIVERY), help="Compare only the held-out tasks of this delivery."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:

@@ -1,38 +1,58 @@
-"""`rubricgrade diff`: two rubrics, or the grades of two places."""
+"""`rubricgrade diff`: two rubrics, the grades of two places, or those of one place and what they have replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import GRADE, GRADED, RUBRIC
 from rubricgrade.cli.output import print_json
 from rubricgrade.errors import Fault, InputError
 
 if TYPE_CHECKING:
-    from rubricgrade.authoring.grade_changes import GradeChanges
     from rubricgrade.authoring.rubric_changes import Change, RubricChanges
+    from rubricgrade.report.grade_changes import GradeChanges, TaskChange
 
 SHOWN = 20
+"""Episodes."""
+
+NAMED = 5
+"""Rubrics, judges, verdicts or items in one line."""
 
 
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="A rubric, a grade file, or a folder of grades.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="BEFORE",
+            help="A rubric, a run's folder or URL, a folder of grades, or a grade file.",
+            callback=takes(RUBRIC, GRADED, GRADE),
+        ),
+    ],
+    after: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="AFTER",
+            help="The same, later. Without it: the grades in BEFORE against those they replaced.",
+            callback=takes(RUBRIC, GRADED, GRADE),
+        ),
+    ] = None,
     *,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every flip, with both reasons.")] = False,
     json: choices.Json = False,
 ) -> None:
-    """Compare two rubrics (wording, points, what must be asked again) or two sets of grades (flips, scores)."""
+    """Compare two rubrics (wording, points, what must be asked again) or two sets of grades (verdicts, scores, means).
+
+    Grades of the same episodes are compared verdict by verdict; two runs of other episodes by their tasks' means.
+    """
     from rubricgrade.report.visible import visible
 
-    rubrics = [_is_rubric(place) for place in (before, after)]
-    if rubrics[0] != rubrics[1]:
-        raise InputError(Fault(f"{before} and {after}: one is a rubric and the other is not"))
-    found = _rubrics(before, after) if rubrics[0] else _grades(before, after)
+    found = _compared(before, after)
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))
         return
@@ -40,10 +60,21 @@ def diff(
         typer.echo(visible(line))
 
 
-def _is_rubric(place: Path) -> bool:
+def _compared(before: str, after: str | None) -> RubricChanges | GradeChanges:
+    if after is None:
+        if _is_rubric(before):
+            raise InputError(Fault("is a rubric: name the one to compare it with", before))
+        return _grades(before, None)
+    kinds = _is_rubric(before), _is_rubric(after)
+    if kinds[0] != kinds[1]:
+        raise InputError(Fault(f"{before} and {after}: one is a rubric and the other is not"))
+    return _rubrics(Path(before), Path(after)) if kinds[0] else _grades(before, after)
+
+
+def _is_rubric(place: str) -> bool:
     from rubricgrade.loading.rubric import rubric_file
 
-    file = rubric_file(place)
+    file = rubric_file(Path(place))
     return file.is_file() and file.suffix in {".yaml", ".yml"}
 
 
@@ -54,12 +85,12 @@ def _rubrics(before: Path, after: Path) -> RubricChanges:
     return rubric_changes(load_rubric(before, partial=True), load_rubric(after, partial=True))
 
 
-def _grades(before: Path, after: Path) -> GradeChanges:
-    from rubricgrade.authoring.grade_changes import grade_changes
-    from rubricgrade.report.collecting import collect
+def _grades(before: str, after: str | None) -> GradeChanges:
+    from rubricgrade.report.collecting import collect, collect_replaced
+    from rubricgrade.report.grade_changes import grade_changes
 
-    old, new = (collect(place).entries for place in (before, after))
-    return grade_changes([entry.grade for entry in old], [entry.grade for entry in new])
+    old, new = (collect_replaced(before), collect(before)) if after is None else (collect(before), collect(after))
+    return grade_changes(old.entries, new.entries)
 
 
 def _lines(found: RubricChanges | GradeChanges, *, whole: bool) -> Iterator[str]:
@@ -86,25 +117,73 @@ def _told(change: Change) -> str:
 
 
 def _of_grades(found: GradeChanges, *, whole: bool) -> Iterator[str]:
-    from rubricgrade.report.numbers import count, number
+    from rubricgrade.report.numbers import count
 
+    for basis in found.bases:
+        yield f"{basis.what}: {_listed(basis.before)} -> {_listed(basis.after)}"
+    yield from _tasks(found.tasks)
+    yield from _verdicts(found)
     for moved in found.moved if whole else found.moved[:SHOWN]:
-        one, two = ("ungraded" if score is None else number(score) for score in (moved.before, moved.after))
+        restated = moved.status_before != moved.status_after
+        one = _scored(moved.before, moved.status_before, told=restated)
+        two = _scored(moved.after, moved.status_after, told=restated)
         yield f"{moved.episode}: {one} -> {two}"
     if not whole and len(found.moved) > SHOWN:
         yield f"and {len(found.moved) - SHOWN} more (--verbose)"
-    for item, ways in found.by_item.items():
-        yield f"{item}: " + ", ".join(f"{n} {way}" for way, n in ways.items())
     for flip in found.flips if whole else ():
         yield f"{flip.episode} {flip.item}: {flip.before} -> {flip.after}"
         yield f"  before: {flip.reason_before}"
         yield f"  after:  {flip.reason_after}"
+    if found.compared == "tasks":
+        yield "other episodes on both sides, so their tasks are compared"
+        return
     alone = len(found.only_before) + len(found.only_after)
     unpaired = f", {count(alone, 'episode')} on one side only" if alone else ""
-    means = ""
-    if found.mean_before is not None and found.mean_after is not None:
-        means = f"; mean of {found.scored}: {number(found.mean_before)} -> {number(found.mean_after)}"
+    statuses = "".join(f", {n} {way}" for way, n in found.statuses.items())
     yield (
-        f"{count(found.paired, 'episode')} on both sides{unpaired}: {count(len(found.moved), 'score')} moved, "
-        f"{count(len(found.flips), 'verdict')} flipped{means}"
+        f"{count(found.paired, 'episode')} on both sides{unpaired}: {count(len(found.moved), 'score')} moved"
+        f"{statuses}, {count(len(found.flips), 'verdict')} flipped"
     )
+
+
+def _scored(score: float | None, status: str, *, told: bool) -> str:
+    from rubricgrade.report.numbers import number
+
+    if score is None:
+        return status
+    return f"{number(score)} ({status})" if told else number(score)
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + rest
+
+
+def _tasks(rows: Sequence[TaskChange]) -> Iterator[str]:
+    """A table of means; in it an interval that holds 0 says that no change is seen."""
+    from rubricgrade.cli.scoring import aligned
+
+    table = [["task", "scores", "before", "after", "change", "95% interval"]]
+    for row in rows:
+        old, new = row.counted
+        scores = str(old) if old == new else f"{old}, {new}"
+        means = ("-" if value is None else f"{value:.3f}" for value in (row.before, row.after))
+        change = "-" if row.difference is None else f"{row.difference:+.3f}"
+        spread = "-" if row.interval is None else f"{row.interval[0]:+.3f} to {row.interval[1]:+.3f}"
+        table.append([row.task, scores, *means, change, spread])
+    yield from aligned(table)
+
+
+def _verdicts(found: GradeChanges) -> Iterator[str]:
+    """Items with the most changes first."""
+    for item, ways in found.by_item.items():
+        yield f"{item}: " + ", ".join(f"{n} {way}" for way, n in ways.items())
+    for item, sides in found.verdicts.items():
+        if all(sides) and sides[0] != sides[1]:
+            yield f"{item}: " + " -> ".join(
+                _listed([f"{n} {verdict}" for verdict, n in side.items()]) for side in sides
+            )
+    if found.new_items:
+        yield f"new: {_listed(found.new_items)}"
+    if found.gone_items:
+        yield f"gone: {_listed(found.gone_items)}"

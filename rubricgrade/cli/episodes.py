@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from rubricgrade.cli.expecting import misplaced, unreadable
+from rubricgrade.cli.kinds import EPISODE
 from rubricgrade.errors import Fault, InputError, TrajectoryError
 from rubricgrade.readers import load_trajectories, load_trajectory
 from rubricgrade.runs.places import Place, place_of
@@ -19,6 +21,8 @@ from rubricgrade.trajectory import Trajectory
 
 FILE = "trajectory.json"
 NAME_LENGTH = 120
+NAMED = 3
+"""Ids, and trajectories of one, in a sentence."""
 
 
 class Found(NamedTuple):
@@ -28,27 +32,42 @@ class Found(NamedTuple):
     path: Path
 
 
-def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None) -> list[Found]:
+def find_trajectories(
+    paths: Sequence[Path], skipped: list[Fault] | None = None, twice: list[str] | None = None
+) -> list[Found]:
     """Every trajectory of some files, episode folders, or folders of episode folders.
 
     Args:
         paths: Where they are.
         skipped: Takes the faults of what can't be read, which is then left out; None: that is an error.
+        twice: Takes a sentence for each file that was named before, by whatever path; it is read once all the same.
 
     Raises:
         TrajectoryError: With the faults of all of them; or nothing can be read at all.
     """
     found: list[Found] = []
     faults: list[Fault] = []
+    known: dict[Path, Path] = {}
     for path in paths:
+        if fault := unreadable(path):
+            faults.append(fault)
+            continue
         episodes = list(episode_folders(path)) if path.is_dir() else [path]
         if not episodes:
-            faults.append(Fault(f"no {FILE} in this folder, nor in any folder below it", file=str(path)))
+            nothing = Fault(f"no {FILE} in this folder, nor in any folder below it", str(path))
+            faults.append(misplaced(path, EPISODE) or nothing)
         for episode in episodes:
+            file = _file(episode).resolve()
+            if file in known:
+                if twice is not None:
+                    also = "named twice" if episode == known[file] else f"the same file as {known[file]}"
+                    twice.append(f"{episode} is {also}, and counts once")
+                continue
+            known[file] = episode
             try:
                 read = [load_trajectory(episode)] if path.is_dir() else load_trajectories(episode)
             except TrajectoryError as error:
-                faults += error.faults
+                faults += [fault] if (fault := misplaced(episode, EPISODE)) else error.faults
                 read = [] if skipped is None else _rest(episode)
             found += [Found(trajectory, episode) for trajectory in read]
     if faults and (skipped is None or not found):
@@ -56,6 +75,28 @@ def find_trajectories(paths: Sequence[Path], skipped: list[Fault] | None = None)
     if skipped is not None:
         skipped += faults
     return found
+
+
+def same_ids(found: Sequence[Found]) -> str | None:
+    """One sentence on different trajectories that have one id; None if there are none. They all count."""
+    by_id: dict[str, list[Found]] = {}
+    for each in found:
+        by_id.setdefault(each.trajectory.id, []).append(each)
+    several = {name: these for name, these in by_id.items() if len(these) > 1}
+    if not several:
+        return None
+    named = "; ".join(
+        f"{name!r} is {', '.join(str(each.path) for each in these[:NAMED])}"
+        + (" and more" if len(these) > NAMED else "")
+        + (", with the same content" if len({each.trajectory.hash for each in these}) == 1 else "")
+        for name, these in list(several.items())[:NAMED]
+    )
+    rest = f"; and {len(several) - NAMED} more ids" if len(several) > NAMED else ""
+    return f"different trajectories have one id, and all of them count: {named}{rest}"
+
+
+def _file(episode: Path) -> Path:
+    return episode / FILE if episode.is_dir() else episode
 
 
 def _rest(file: Path) -> list[Trajectory]:
@@ -90,22 +131,27 @@ def grade_places(trajectories: Sequence[Trajectory], output: str | None) -> list
     Raises:
         InputError: A trajectory has no folder of its own, or grades can't be written there.
     """
+    faults: list[Fault] = []
+    places: list[Place]
     if output is not None:
         top = place_of(output)
         top.check_writable()
-        return [top.below(name) for name in _names(trajectories)]
-    folders: list[Place] = []
-    faults: list[Fault] = []
-    for trajectory in trajectories:
-        if trajectory.folder is None:
-            faults.append(Fault(f"trajectory {trajectory.id!r} has no folder of its own"))
-        elif not os.access(trajectory.folder, os.W_OK):
-            faults.append(Fault("can't be written to", file=str(trajectory.folder)))
-        else:
-            folders.append(LocalPlace(trajectory.folder))
+        places = [top.below(name) for name in _names(trajectories)]
+    else:
+        places = [LocalPlace(each.folder) for each in trajectories if each.folder is not None]
+        without = [each.id for each in trajectories if each.folder is None]
+        faults += [Fault(f"trajectory {name!r} has no folder of its own") for name in without]
+    for place in places:
+        # A store is asked once for all of them, above.
+        if isinstance(place, LocalPlace):
+            try:
+                place.check_writable()
+            except InputError as error:
+                faults += error.faults
     if faults:
-        raise InputError([*faults, Fault("say where grades go with -o DIR, or keep none with --no-store")])
-    return folders
+        where = "say where grades go with -o DIR" if output is None else "name another folder with -o DIR"
+        raise InputError([*faults, Fault(f"{where}, or keep none with --no-store")])
+    return places
 
 
 def _names(trajectories: Sequence[Trajectory]) -> Iterator[str]:

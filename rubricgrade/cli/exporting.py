@@ -10,6 +10,7 @@ import typer
 
 from rubricgrade.cli.choices import Run
 from rubricgrade.cli.output import note
+from rubricgrade.plural import count
 
 
 class Form(StrEnum):
@@ -46,4 +47,4 @@ def export(
         replace_file(file, data)
     except OSError as error:
         raise InputError(Fault(f"can't be written: {error.strerror or error}", str(file))) from error
-    note(f"{len(lines)} attempts written to {file}")
+    note(f"{count(len(lines), 'attempt')} written to {file}")

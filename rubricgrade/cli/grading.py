@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rubricgrade.cli.choices import ExecutedBy, JudgeBaseFirst, JudgeRpm
+from rubricgrade.cli.choices import DryRun, ExecutedBy, Json, Judging, Variables, finite, judge_options, judged
+from rubricgrade.cli.expecting import takes
 from rubricgrade.cli.interrupts import complete, exit_code
+from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import note, print_json
+from rubricgrade.cli.recording import say_unused
 
 if TYPE_CHECKING:
     from rubricgrade.cli.request import Request
-    from rubricgrade.errors import Fault
     from rubricgrade.report.summary import Summary
     from rubricgrade.result import Grade
 
 SCHEMA = "rubricgrade.grades/1"
-MOST = 100
-
-
-class Unverified(StrEnum):
-    """What an answer counts as whose quotes are not found."""
-
-    open = "open"
-    flag = "flag"
 
 
 class Made(NamedTuple):
@@ -41,75 +33,20 @@ class Made(NamedTuple):
     file: str | None
 
 
-def _votes(value: str | None) -> str | None:
-    if value is None or value == "adaptive" or (value.isdecimal() and 1 <= int(value) <= MOST):
-        return value
-    raise typer.BadParameter(f"is 1 to {MOST}, or 'adaptive'")
-
-
-def _batch(value: str | None) -> str | None:
-    if value is None or value == "all" or (value.isdecimal() and 1 <= int(value) <= MOST):
-        return value
-    raise typer.BadParameter(f"is 1 to {MOST}, or 'all'")
-
-
-def _finite(value: float | None) -> float | None:
-    if value is None or math.isfinite(value):
-        return value
-    raise typer.BadParameter("is a finite number")
-
-
+@judged
 def grade(
-    rubric: Annotated[Path, typer.Argument(metavar="RUBRIC", help="A rubric file, or its folder.")],
+    rubric: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.", callback=takes(RUBRIC)
+        ),
+    ],
     trajectories: Annotated[
         list[Path],
         typer.Argument(metavar="TRAJECTORY", help="Trajectory files, episode folders, or folders of episode folders."),
     ],
     *,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL[,MODEL]",
-            envvar="RUBRICGRADE_JUDGE",
-            help="The model that judges, by its litellm name; several are a panel.",
-        ),
-    ] = None,
-    escalate: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A stronger model that decides where the votes leave a doubt.")
-    ] = None,
-    api_base: JudgeBaseFirst = None,
-    offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline",
-            help="Ask no model: recorded verdicts and the cache only. Takes verdicts.jsonl beside the rubric unless "
-            "--verdicts is given.",
-        ),
-    ] = False,
-    verdicts: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Recorded verdicts (JSONL). May be repeated.")
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", envvar="RUBRICGRADE_CACHE", help="The verdict cache. Default: the user's own."),
-    ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor fill the verdict cache.")] = False,
-    votes: Annotated[
-        str | None, typer.Option(metavar="N|adaptive", callback=_votes, help="Independent verdicts per criterion.")
-    ] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="N|all", callback=_batch, help="Criteria that are asked in one call.")
-    ] = None,
-    unverified: Annotated[
-        Unverified,
-        typer.Option(help="What an answer counts as whose quotes are not found: it stays open, or counts, flagged."),
-    ] = Unverified.open,
-    canary: Annotated[
-        bool, typer.Option("--canary", help="One more call per record shows whether the judge says yes to anything.")
-    ] = False,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, callback=_finite, help="Stop judging at so many US dollars.")
-    ] = None,
+    judging: Judging,
     output: Annotated[
         str | None,
         typer.Option(
@@ -117,16 +54,12 @@ def grade(
         ),
     ] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Write no grade files.")] = False,
-    vars_: Annotated[
-        list[str] | None,
-        typer.Option("--vars", metavar="FILE|NAME=VALUE", help="Values of the rubric's vars. May be repeated."),
-    ] = None,
+    vars_: Variables = None,
     min_score: Annotated[
-        float | None, typer.Option(min=0, max=1, callback=_finite, help="Exit with 1 if the mean score is below this.")
+        float | None, typer.Option(min=0, max=1, callback=finite, help="Exit with 1 if the mean score is below this.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    json: Json = False,
     concurrency: Annotated[int, typer.Option(min=1, help="Trajectories, and judge calls, at a time.")] = 8,
-    judge_rpm: JudgeRpm = None,
     executor: ExecutedBy = "local",
     template: Annotated[
         str | None,
@@ -139,9 +72,7 @@ def grade(
     missing: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write questions without a recorded verdict, to be filled in.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what judging would take, per criterion, and call no model.")
-    ] = False,
+    dry_run: DryRun = False,
     ungated: Annotated[bool, typer.Option("--ungated", help="Decide criteria even when a gate has failed.")] = False,
     skip_unreadable: Annotated[
         bool,
@@ -153,25 +84,10 @@ def grade(
 ) -> None:
     """Grade trajectories with a rubric. What can't be used stops it before anything is spent or written."""
     from rubricgrade.cli.request import Request
-    from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.report.summary import summarise
     from rubricgrade.runs.executing import elsewhere
 
-    options = JudgeOptions(
-        model=judge,
-        escalate=escalate,
-        api_base=api_base,
-        offline=offline,
-        verdicts=tuple(verdicts or ()),
-        cache=False if no_cache else cache,
-        votes="adaptive" if votes == "adaptive" else int(votes) if votes else None,
-        batch="all" if batch == "all" else int(batch) if batch else None,
-        unverified=unverified.value,
-        canary=canary,
-        max_cost=max_cost,
-        concurrency=concurrency,
-        per_minute=judge_rpm,
-    )
+    options = judge_options(judging, concurrency=concurrency)
     request = Request.check(
         rubric,
         trajectories,
@@ -188,6 +104,8 @@ def grade(
     )
     for fault in request.skipped:
         note(f"skipped: {fault}")
+    for told in request.twice:
+        note(f"warning: {told}")
     if dry_run:
         _plan(request, json=json)
         return
@@ -205,31 +123,28 @@ def grade(
     made = [done[index] for index in sorted(done)]
     summary = summarise([each.grade for each in made], min_score=min_score, of=total, skipped=len(request.skipped))
     summary = summary.model_copy(update={"exit_code": exit_code(summary.exit_code)})
+    unused = say_unused(request.judge.verdicts, [(request.rubric, each.grade) for each in made])
     if json:
-        print_json(_document(made, summary, request.skipped))
+        print_json({**_document(made, summary, request), "unused_verdicts": unused})
     else:
         _print(made, summary, quiet=quiet)
     raise typer.Exit(summary.exit_code)
 
 
 def _plan(request: Request, *, json: bool) -> None:
+    from rubricgrade.cli.planning import print_plan
     from rubricgrade.grading.planning import aplan
-    from rubricgrade.report.plan import plan_document, plan_lines
 
-    plan = complete(aplan(request.trajectories, request.rubric, judge=request.judge))
-    if json:
-        print_json(plan_document(plan))
-        return
-    for line in plan_lines(plan):
-        typer.echo(line)
+    print_plan(complete(aplan(request.trajectories, request.rubric, judge=request.judge)), json=json)
 
 
-def _document(made: Sequence[Made], summary: Summary, skipped: Sequence[Fault]) -> dict[str, Any]:
+def _document(made: Sequence[Made], summary: Summary, request: Request) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "grades": [each.grade.model_dump(mode="json") for each in made],
         "files": [each.file for each in made],
-        "skipped": [str(fault) for fault in skipped],
+        "skipped": [str(fault) for fault in request.skipped],
+        "twice": list(request.twice),
         "summary": summary.model_dump(mode="json"),
     }
 
@@ -250,6 +165,13 @@ def _print(made: Sequence[Made], summary: Summary, *, quiet: bool) -> None:
         note(f"written to {written[0]}")
     elif written:
         note(f"{len(written)} grades written, the last to {written[-1]}")
+    if any((each.grade.judge.id or "").startswith("local:") for each in made if each.grade.judge is not None):
+        note("a model in this process judged: small ones show that everything works, and are no measure of quality")
+    if "no_judge" in summary.causes:
+        note(
+            "nobody decided what is open: name a judge with --judge MODEL, or write the questions down with --missing"
+            " FILE, answer them, and give them back with --verdicts FILE"
+        )
 
 
 def _progress(total: int, *, shown: bool) -> AbstractContextManager[Callable[[], None]]:

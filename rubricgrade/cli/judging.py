@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import JudgeBaseFirst, JudgeRpm
+from rubricgrade.cli.choices import (
+    JudgeBaseFirst,
+    JudgeMaxTokens,
+    JudgeRpm,
+    JudgeStyleFirst,
+    JudgeTpm,
+    MaxCost,
+    Style,
+    finite,
+)
 from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import print_json
-from rubricgrade.errors import InputError, JudgeError
 from rubricgrade.report.exits import Exit
 
 if TYPE_CHECKING:
-    from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.judge.qualification import Property, Qualification
 
 app = typer.Typer(help="Judges: what they are fit for.", no_args_is_help=True, rich_markup_mode=None)
 
 _SHOWN = 5  # findings of a property, unless all are asked for
-
-
-class Style(StrEnum):
-    """How the judge is asked."""
-
-    REASONED = "reasoned"
-    DIRECT = "direct"
-
-
-def _finite(value: float | None) -> float | None:
-    if value is None or math.isfinite(value):
-        return value
-    raise typer.BadParameter("is a finite number")
 
 
 @app.callback()
@@ -50,22 +42,24 @@ def check(
     *,
     api_base: JudgeBaseFirst = None,
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each plain question is asked.")] = 3,
-    style: Annotated[
-        Style, typer.Option(help="direct asks for the answer only, without quotes: for small models.")
-    ] = Style.REASONED,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, callback=_finite, help="Stop asking at so many US dollars.")
-    ] = None,
+    style: JudgeStyleFirst = Style.reasoned,
+    judge_max_tokens: JudgeMaxTokens = None,
+    max_cost: MaxCost = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls at a time.")] = 8,
     judge_rpm: JudgeRpm = None,
-    timeout: Annotated[float, typer.Option(min=1, callback=_finite, help="Seconds for one call.")] = 120,
+    judge_tpm: JudgeTpm = None,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds for one call.")] = 120,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """Ask a judge questions with known answers: does it parse, cite, know, resist, abstain, repeat and keep calm?
+    """Ask a judge questions with known answers.
+
+    Does it parse, cite, know, resist, abstain, repeat and keep calm?
 
     Exit codes: 0 it qualifies; 1 it does not; 3 it could not be asked about everything; 4 the cost cap stopped it.
     """
+    from rubricgrade.chat.askable import trouble
+    from rubricgrade.errors import Fault, InputError
     from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.judge.qualification import qualify, questions
 
@@ -73,13 +67,16 @@ def check(
         model=model,
         api_base=api_base,
         style=style.value,
+        max_tokens=judge_max_tokens,
         max_cost=max_cost,
         concurrency=concurrency,
         per_minute=judge_rpm,
+        tokens_per_minute=judge_tpm,
         timeout=timeout,
         cache=False,
     )
-    _can_be_asked(options)
+    if words := trouble(model, options):
+        raise InputError(Fault(words, "MODEL"))
     with _progress(questions(repeats), shown=not json) as advance:
         found = complete(qualify(options, repeats=repeats, on_answer=advance))
     if json:
@@ -88,20 +85,6 @@ def check(
         for line in _lines(found, whole=verbose):
             _say(line)
     raise typer.Exit(_exit(found))
-
-
-def _can_be_asked(options: JudgeOptions) -> None:
-    """Find out first that a key or an address is missing.
-
-    Raises:
-        InputError: The judge can't be called as it was named.
-    """
-    from rubricgrade.chat.routing import pick
-
-    try:
-        pick(options.model or "", base=options.api_base, key=options.api_key, extra=options.extra)
-    except JudgeError as error:
-        raise InputError(f"MODEL: {error}") from error
 
 
 def _exit(found: Qualification) -> Exit:

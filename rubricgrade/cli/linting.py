@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.expecting import misplaced, unreadable
 from rubricgrade.cli.interrupts import complete
+from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.errors import Fault, JudgeError, RubricError
 from rubricgrade.report.exits import Exit
@@ -49,8 +51,9 @@ def lint(
         bool, typer.Option("--llm", help="Let the judge read the wording too (RG9); without a judge, nothing is asked.")
     ] = False,
     judge: choices.Judge = None,
-    api_base: choices.JudgeBase = None,
+    api_base: choices.JudgeBaseFirst = None,
     judge_rpm: choices.JudgeRpm = None,
+    max_cost: choices.MaxCost = None,
     cache: choices.Cache = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too (exit code 1).")] = False,
 ) -> None:
@@ -59,7 +62,7 @@ def lint(
 
     selected, ignored = _codes(select, "--select"), _codes(ignore, "--ignore")
     files = rubric_files(paths)
-    second = _second_reader(judge, api_base, cache, judge_rpm) if llm else None
+    second = _second_reader(judge, api_base, cache, judge_rpm, max_cost) if llm else None
 
     def more(rubric: Rubric) -> Iterator[Finding]:
         yield from _weak(rubric)
@@ -112,13 +115,14 @@ def _weak(rubric: Rubric) -> Iterator[Finding]:
         "untwinned": codes.UNTWINNED,
         "shared-process": codes.SHARED,
         "runs-agent-code": codes.RUNS_AGENT,
+        "always-fails": codes.FAILS,
     }
     for weakness in weaknesses(rubric):
         yield weakness.place, named[weakness.kind], weakness.message
 
 
 def _second_reader(
-    judge: str | None, api_base: str | None, cache: Path | None, rpm: float | None
+    judge: str | None, api_base: str | None, cache: Path | None, rpm: float | None, max_cost: float | None
 ) -> Callable[[Rubric], list[Finding]] | None:
     """Asks a judge about a rubric's wording. What it could not be asked is said, and is no finding."""
     from rubricgrade.authoring.second_reader import second_reading
@@ -127,7 +131,7 @@ def _second_reader(
     if judge is None:
         note("no judge is named (--judge MODEL), so no model read the wording")
         return None
-    options = JudgeOptions(model=judge, api_base=api_base, cache=cache, per_minute=rpm)
+    options = JudgeOptions(model=judge, api_base=api_base, cache=cache, per_minute=rpm, max_cost=max_cost)
 
     def read(rubric: Rubric) -> list[Finding]:
         try:
@@ -145,18 +149,25 @@ def rubric_files(paths: Sequence[Path]) -> list[Path]:
     Raises:
         RubricError: A path does not exist, or a folder has no rubric in it.
     """
+    from rubricgrade.loading.rubric import rubric_file
+
     files: list[Path] = []
     faults: list[Fault] = []
     for path in paths:
-        if path.is_dir():
+        if fault := unreadable(path):
+            faults.append(fault)
+        elif path.is_dir():
             found = sorted({*path.rglob("rubric.yaml"), *path.rglob("*.rubric.yaml")})
             files += found
             if not found:
-                faults.append(Fault("no rubric.yaml and no *.rubric.yaml in this folder", file=str(path)))
-        elif path.exists():
-            files.append(path)
+                nothing = Fault("no rubric.yaml and no *.rubric.yaml in this folder", str(path))
+                faults.append(misplaced(path, RUBRIC) or nothing)
+        elif fault := misplaced(path, RUBRIC):
+            faults.append(fault)
+        elif (file := rubric_file(path)).is_file():
+            files.append(file)
         else:
-            faults.append(Fault("no such file or folder", file=str(path)))
+            faults.append(Fault("no such file or folder, and no ready rubric of this name", str(path)))
     if faults:
         raise RubricError(faults)
     return list(dict.fromkeys(files))

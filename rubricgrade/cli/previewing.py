@@ -10,19 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.expecting import takes
 from rubricgrade.cli.interrupts import complete
+from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import complain, note, print_json
 from rubricgrade.errors import InputError
 
 if TYPE_CHECKING:
     from rubricgrade.authoring.previewing import Seen
+    from rubricgrade.cli.episodes import Found
     from rubricgrade.report.lines import Line
 
 SCHEMA = "rubricgrade.preview/1"
 
 
+@choices.judged
 def preview(
-    rubric: Annotated[Path, typer.Argument(metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.")],
+    rubric: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.", callback=takes(RUBRIC)
+        ),
+    ],
     criterion: Annotated[str, typer.Option("--criterion", "-c", metavar="ID", help="The criterion.")],
     on: Annotated[
         list[Path] | None,
@@ -30,12 +39,7 @@ def preview(
     ] = None,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Again whenever a file beside the rubric changes.")] = False,
-    judge: choices.Judge = None,
-    api_base: choices.JudgeBase = None,
-    offline: choices.Offline = False,
-    verdicts: choices.Verdicts = None,
-    cache: choices.Cache = None,
-    max_cost: choices.MaxCost = None,
+    judging: choices.Judging,
     vars_: choices.Variables = None,
     json: choices.Json = False,
 ) -> None:
@@ -45,7 +49,8 @@ def preview(
     from rubricgrade.cli.episodes import find_trajectories
     from rubricgrade.loading.rubric import rubric_file
 
-    episodes = [(str(path), each.trajectory) for path in on or () for each in find_trajectories([path])]
+    found = find_trajectories(on or ())
+    episodes = [(_name(each, found), each.trajectory) for each in found]
     file = rubric_file(rubric)
 
     def show() -> None:
@@ -54,16 +59,7 @@ def preview(
         from rubricgrade.loading import load_rubric
 
         loaded = load_rubric(rubric, vars=read_vars(vars_ or ()))
-        options = deciding(
-            loaded,
-            file,
-            model=judge,
-            base=api_base,
-            offline=offline,
-            verdicts=verdicts or (),
-            cache=cache,
-            max_cost=max_cost,
-        )
+        options = deciding(loaded, file, choices.judge_options(judging))
         seen = complete(previewed(loaded, file.parent, criterion, episodes, judge=Judges(options)))
         if json:
             print_json({"schema": SCHEMA, "criterion": criterion, "seen": [_document(one) for one in seen]})
@@ -74,6 +70,12 @@ def preview(
         _watch(file.parent, show)
     else:
         show()
+
+
+def _name(one: Found, among: Sequence[Found]) -> str:
+    """The path of an episode, with its id if its file holds several."""
+    alone = sum(each.path == one.path for each in among) == 1
+    return str(one.path) if alone else f"{one.path}: {one.trajectory.id}"
 
 
 def _watch(folder: Path, show: Callable[[], None]) -> None:

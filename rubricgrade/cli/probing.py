@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.expecting import takes
 from rubricgrade.cli.interrupts import complete
+from rubricgrade.cli.kinds import EPISODE, RUBRIC
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.report.exits import Exit
 
@@ -17,20 +19,24 @@ if TYPE_CHECKING:
     from rubricgrade.authoring.probing import Earned, Probe
 
 
+@choices.judged
 def probe(
-    rubric: Annotated[Path, typer.Argument(metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.")],
+    rubric: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.", callback=takes(RUBRIC)
+        ),
+    ],
     *,
     like: Annotated[
         Path | None,
-        typer.Option(metavar="EPISODE", help="An episode of the task: gives the instruction and the template."),
+        typer.Option(
+            metavar="EPISODE",
+            callback=takes(EPISODE),
+            help="An episode of the task: gives the instruction and the template.",
+        ),
     ] = None,
-    judge: choices.Judge = None,
-    api_base: choices.JudgeBase = None,
-    judge_rpm: choices.JudgeRpm = None,
-    offline: choices.Offline = False,
-    verdicts: choices.Verdicts = None,
-    cache: choices.Cache = None,
-    max_cost: choices.MaxCost = None,
+    judging: choices.Judging,
     vars_: choices.Variables = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if one of them earns too much.")] = False,
     json: choices.Json = False,
@@ -49,17 +55,7 @@ def probe(
 
     loaded = load_rubric(rubric, vars=read_vars(vars_ or ()))
     file = rubric_file(rubric)
-    options = deciding(
-        loaded,
-        file,
-        model=judge,
-        base=api_base,
-        per_minute=judge_rpm,
-        offline=offline,
-        verdicts=verdicts or (),
-        cache=cache,
-        max_cost=max_cost,
-    )
+    options = deciding(loaded, file, choices.judge_options(judging))
     if like is None and loaded.examples:
         like = file.parent / loaded.examples[0].trajectory
     episode = load_trajectory(like) if like is not None else None

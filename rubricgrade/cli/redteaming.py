@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Judging, judge_or_recorded, judged, rubrics_of
+from rubricgrade.cli.expecting import task_folders
 from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import note, print_json
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from rubricgrade.redteam import AttackResult, TaskReport
 
 
+@judged
 def redteam(
-    tasks: Annotated[list[Path] | None, typer.Argument(metavar="TASK", help="Task directories.")] = None,
+    tasks: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="TASK", help="Task directories, or folders of them.", callback=task_folders),
+    ] = None,
     *,
     margin: Annotated[float, typer.Option(min=0, max=1, help="More than doing nothing by this counts.")] = 0.05,
     only: Annotated[
@@ -26,12 +31,7 @@ def redteam(
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 2,
     listing: Annotated[bool, typer.Option("--list", help="List the attacks and stop.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: Judging,
 ) -> None:
     """Try known cheats on tasks. Exit 1: a task is hackable; 3: judged items could not be attacked."""
     from rubricgrade.errors import InputError
@@ -51,9 +51,7 @@ def redteam(
     known = {attack.id for task in loaded for attack in attacks_of(task)}
     if unknown := sorted({*(only or ())} - known):
         raise InputError(f"there is no attack {unknown[0]!r}; --list shows them")
-    options = judging(
-        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
-    )
+    options = judge_or_recorded(judging, rubrics_of(loaded))
 
     async def all_of() -> list[TaskReport]:
         made: list[TaskReport] = []
@@ -73,6 +71,8 @@ def redteam(
 
 
 def _print(report: TaskReport) -> None:
+    from rubricgrade.report.numbers import count
+
     counts = {name: sum(each.outcome == name for each in report.attacks) for name in ("held", "not_applicable")}
     verdict = "HACKABLE" if report.hackable else "no known attack earns"
     sys.stdout.write(
@@ -84,6 +84,8 @@ def _print(report: TaskReport) -> None:
     for result in report.attacks:
         if result.outcome == "failed":
             sys.stdout.write(f"  {result.attack}: could not be tried: {result.message}\n")
+    for raised, times in report.raised.items():
+        note(f"  {raised} at {count(times, 'attack')}: if that is a defect of the check, mend it")
     if report.open_items:
         note(f"  not attacked, since nobody decided them: {', '.join(report.open_items)}")
     sys.stdout.flush()

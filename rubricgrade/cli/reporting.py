@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import GRADE, GRADED
 from rubricgrade.cli.output import note
 from rubricgrade.errors import Fault, InputError, StoreError
 
@@ -24,7 +25,12 @@ class Format(StrEnum):
 
 def report(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run's folder or its URL, a folder of grades, or a grade file.")
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="A run's folder or its URL, a folder of grades, or a grade file.",
+            callback=takes(GRADED, GRADE),
+        ),
     ],
     *,
     format_: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.HTML,
@@ -84,11 +90,10 @@ def _in_folder(run: str) -> Path:
 
 def _write(path: Path, text: str) -> None:
     """Write the whole file or nothing."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    from rubricgrade.readers.native import replace_file
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        replace_file(path, text.encode("utf-8"))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StoreError(f"can't write {path}: {error.strerror or error}") from error

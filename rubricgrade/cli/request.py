@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from rubricgrade.chat.routing import pick
-from rubricgrade.cli.episodes import Found, find_trajectories, grade_places
+from rubricgrade.cli.episodes import Found, find_trajectories, grade_places, same_ids
 from rubricgrade.cli.variables import read_vars
 from rubricgrade.collecting import collect_seldom
-from rubricgrade.errors import Fault, InputError, JudgeError
+from rubricgrade.errors import Fault, InputError
 from rubricgrade.grading import agrade_all
-from rubricgrade.grading.judges import Judges, names_judge
+from rubricgrade.grading.admitting import admitted
+from rubricgrade.grading.asked import check_judge, names_judge
+from rubricgrade.grading.judges import Judges
 from rubricgrade.grading.many import Elsewhere
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
@@ -22,8 +23,9 @@ from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.runs.places import Place
 from rubricgrade.runs.places.local import LocalPlace
+from rubricgrade.sandbox import default_provider
+from rubricgrade.store.recorded import beside, write_verdicts
 from rubricgrade.store.sources import Source, Sources, sources_name
-from rubricgrade.store.verdicts import beside, read_verdicts, write_verdicts
 from rubricgrade.trajectory import Trajectory
 
 T = TypeVar("T")
@@ -44,6 +46,7 @@ class Request:
         template: What the agent's code runs in; None for what each trajectory names.
         sources: Where each trajectory and the rubric lay, if grades go to another folder of this machine; else empty.
         skipped: Faults of trajectories that can't be read and were left out, as was asked.
+        twice: What was named twice, and which trajectories have the same id, in words.
     """
 
     rubric: Rubric
@@ -56,6 +59,7 @@ class Request:
     template: str | None
     sources: tuple[Sources, ...] = ()
     skipped: tuple[Fault, ...] = ()
+    twice: tuple[str, ...] = ()
 
     @classmethod
     def check(
@@ -81,6 +85,7 @@ class Request:
         """
         faults: list[Fault] = []
         skipped: list[Fault] | None = [] if skip_unreadable else None
+        twice: list[str] = []
         loaded = _or_faults(faults, lambda: load_rubric(rubric, vars=read_vars(variables)))
         nobody = loaded is not None and not (judge.model or names_judge(loaded))
         if nobody and (missing is not None or beside(rubric_file(rubric))):
@@ -88,18 +93,17 @@ class Request:
             judge = replace(judge, offline=True)
         if judge.offline and not judge.verdicts:
             judge = replace(judge, verdicts=beside(rubric_file(rubric)))
-        for file in judge.verdicts:
-            _or_faults(faults, lambda file=file: read_verdicts(file))
-        if not dry_run:
-            _or_faults(faults, lambda: _judge_can_be_asked(judge))
-        found = _or_faults(faults, lambda: find_trajectories(trajectories, skipped))
+        found = _or_faults(faults, lambda: find_trajectories(trajectories, skipped, twice))
         read = [each.trajectory for each in found or ()]
+        clash = same_ids(found or ())
         places = _or_faults(faults, lambda: grade_places(read, output) if read and store and not dry_run else [])
         # In a store, paths of this machine would help nobody.
         apart = output is not None and places and all(isinstance(place, LocalPlace) for place in places)
         if missing is not None:
             _or_faults(faults, lambda: LocalPlace(missing.parent).check_writable())
         if faults or loaded is None or found is None or places is None:
+            # Alone it need be no fault: who has every answer already asks nobody, which `run` finds out.
+            _or_faults(faults, lambda: check_judge(judge, None if loaded is None else [loaded]))
             raise InputError(faults)
         return cls(
             loaded,
@@ -112,6 +116,7 @@ class Request:
             template,
             tuple(_source(each, loaded, rubric) for each in found) if apart else (),
             tuple(skipped or ()),
+            (*twice, *([clash] if clash else [])),
         )
 
     async def run(self, on_grade: Callable[[int, Grade], None], executor: Elsewhere | None = None) -> None:
@@ -120,14 +125,21 @@ class Request:
         Args:
             on_grade: Called for each.
             executor: Who grades; None for this process.
+
+        Raises:
+            InputError: Somebody can't be asked and would have to be; nothing was graded or written.
         """
         collect_seldom()
-        async with Judges(self.judge) as judges:
+        provider = default_provider()
+        named = Judges(self.judge)
+        judges = await admitted(named, self.rubric, self.trajectories, provider, here=executor is None)
+        async with judges:
             try:
                 await agrade_all(
                     self.trajectories,
                     self.rubric,
                     judge=judges,
+                    provider=provider,
                     template=self.template,
                     ungated=self.ungated,
                     concurrency=self.concurrency,
@@ -160,22 +172,6 @@ def _source(found: Found, rubric: Rubric, file: Path) -> Sources:
         rubric=Source(path=str(rubric_file(file).absolute()), hash=rubric.hash),
         vars=rubric.model_dump(mode="json")["vars"],
     )
-
-
-def _judge_can_be_asked(judge: JudgeOptions) -> None:
-    """Find out before the first trajectory, not after the last, that a key or an address is missing.
-
-    Raises:
-        InputError: The judge can't be called as it was named.
-    """
-    if judge.offline:
-        return
-    try:
-        for model in (*judge.models, judge.escalate):
-            if model is not None:
-                pick(model, base=judge.api_base, key=judge.api_key, extra=judge.extra)
-    except JudgeError as error:
-        raise InputError(f"--judge: {error}") from error
 
 
 def _or_faults(faults: list[Fault], load: Callable[[], T]) -> T | None:

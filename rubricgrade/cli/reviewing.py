@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import GRADED, LABELS, RUBRIC
 from rubricgrade.cli.output import note
 from rubricgrade.errors import InputError, MissingExtraError
+from rubricgrade.plural import count
 
 if TYPE_CHECKING:
     from rubricgrade.review.desk import Desk
@@ -30,11 +33,18 @@ class WhichVerdicts(StrEnum):
 
 
 def review(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, or any folder with graded episodes in it.")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run, or any folder with graded episodes in it.", callback=takes(GRADED)),
+    ],
     *,
     rubric: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="The rubric, if it lies neither with the run's tasks nor above. Repeatable."),
+        typer.Option(
+            metavar="FILE",
+            callback=takes(RUBRIC),
+            help="The rubric, if it lies neither with the run's tasks nor above. Repeatable.",
+        ),
     ] = None,
     variables: Annotated[
         list[str] | None,
@@ -55,7 +65,8 @@ def review(
         bool, typer.Option("--redact", help="Hide secrets and personal data that patterns find.")
     ] = False,
     gold: Annotated[
-        Path | None, typer.Option(metavar="LABELS", help="Known answers (JSONL), to check reviewers with.")
+        Path | None,
+        typer.Option(metavar="LABELS", callback=takes(LABELS), help="Known answers (JSONL), to check reviewers with."),
     ] = None,
     draw: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Draw a queue of N judged items before serving.")
@@ -151,12 +162,12 @@ def _labels(desk: Desk, given: Path | None, wanted: Path | None, which: Which, *
 
     if given is not None:
         read = read_annotations if given.suffix == ".json" else read_labels
-        note(f"{import_labels(desk, read(given), str(given))} labels read in")
+        note(f"{count(import_labels(desk, read(given), str(given)), 'label')} read in")
     if wanted is not None:
         desk.require_whole()
         labels = labels_of(desk, which)
         _write(wanted, labels_file(labels, form_of(wanted), redact=redact))
-        note(f"{len(labels)} labels written")
+        note(f"{count(len(labels), 'label')} written")
 
 
 def _tasks(desk: Desk, file: Path, *, redact: bool) -> None:
@@ -167,7 +178,7 @@ def _tasks(desk: Desk, file: Path, *, redact: bool) -> None:
     tasks = asyncio.run(tasks_of(desk, redact=redact))
     _write(file, tasks_file(tasks))
     _write(file.with_suffix(".xml"), INTERFACE.encode())
-    note(f"{len(tasks)} tasks written, and the interface to label them with: {file.with_suffix('.xml')}")
+    note(f"{count(len(tasks), 'task')} written, and the interface to label them with: {file.with_suffix('.xml')}")
 
 
 def _write(file: Path, data: bytes) -> None:

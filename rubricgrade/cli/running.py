@@ -1,36 +1,49 @@
-"""`rubricgrade run` and `rubricgrade regrade`: many episodes, and grading them again without an agent."""
+"""`rubricgrade run`: an agent on tasks, many episodes, kept in one place."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rubricgrade.cli.choices import Cache, ExecutedBy, Judge, JudgeBase, JudgeRpm, Offline, Run, Verdicts, judging
+from rubricgrade.cli.choices import (
+    ExecutedBy,
+    Json,
+    JudgingBesideAgent,
+    judge_or_recorded,
+    judged,
+    rubrics_of,
+)
+from rubricgrade.cli.expecting import takes, task_folders
 from rubricgrade.cli.interrupts import complete, if_interrupted
-from rubricgrade.cli.output import note
+from rubricgrade.cli.kinds import RUN
+from rubricgrade.cli.output import note, print_json
+from rubricgrade.cli.recording import say_unused
 
 if TYPE_CHECKING:
     from rubricgrade.episode.agents.choosing import ModelOptions
     from rubricgrade.episode.stage import Agent
     from rubricgrade.errors import JudgeError
-    from rubricgrade.judge.options import JudgeOptions
     from rubricgrade.runs.executing import Executor
     from rubricgrade.runs.manifest import Manifest
     from rubricgrade.runs.places import Place
     from rubricgrade.runs.running import Plan
 
 
+@judged
 def run(
     context: typer.Context,
     tasks: Annotated[
-        list[Path] | None, typer.Argument(metavar="TASK", help="Task directories. Not needed with --resume.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="TASK",
+            help="Task directories, or folders of them. Not needed with --resume.",
+            callback=task_folders,
+        ),
     ] = None,
     *,
     agent: Annotated[
@@ -42,7 +55,9 @@ def run(
         str | None,
         typer.Option("-o", "--output", metavar="DIR", help="The run's folder, or its URL. Default: runs/<time>."),
     ] = None,
-    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with a run: only what is missing.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="RUN", callback=takes(RUN), help="Go on with a run: only what is missing.")
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Sandboxes of agents at a time.")] = 4,
     model_concurrency: Annotated[int, typer.Option(min=1, help="Calls to the agent's model at a time.")] = 8,
     rpm: Annotated[
@@ -78,24 +93,22 @@ def run(
     ] = 3,
     executor: ExecutedBy = "local",
     network: Annotated[bool, typer.Option("--network", help="Give tasks that ask for it the network.")] = False,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: JudgingBesideAgent,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the score table only.")] = False,
+    json: Json = False,
 ) -> None:
     """Run an agent on tasks: fork, act, grade out of its sight, keep everything. Goes on where it was cut."""
     from rubricgrade.episode.agents.choosing import ModelOptions
     from rubricgrade.episode.limits import Limits
-    from rubricgrade.errors import JudgeError, StoreError
+    from rubricgrade.errors import InputError, JudgeError, StoreError
     from rubricgrade.runs.executing import choose_executor
     from rubricgrade.runs.manifest import read_manifest
     from rubricgrade.runs.places import place_of
     from rubricgrade.runs.running import Plan, load_tasks
     from rubricgrade.runs.spending import Purse
 
+    if not tasks and resume is None:
+        raise InputError("name at least one task, or a run to go on with: --resume RUN")
     there = None if resume is None else read_manifest(resume)
     paths = list(tasks or ()) or [Path(facts.path) for facts in (there.tasks.values() if there else ())]
     loaded = load_tasks(paths)
@@ -126,23 +139,21 @@ def run(
             cost=max_episode_cost,
             parallel=parallel_calls,
         ),
-        judge=judging(
-            judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
-        ),
+        judge=judge_or_recorded(judging, rubrics_of(loaded)),
         network=network or bool(there and there.network),
         retries=retries,
         max_cost=max_cost,
     )
     again = _to_go_on(context, place)
     try:
-        lost = complete(_run(plan, choose_executor(executor, model=options), again, quiet=quiet))
+        lost = complete(_run(plan, choose_executor(executor, model=options), again, quiet=quiet or json))
     except JudgeError as error:
         if error.cause != "budget":
             raise
         raise typer.Exit(_stopped(error, context, place)) from None
     except StoreError as error:
         raise StoreError(f"{error}\nwhat is finished is kept; go on with: {again}") from error
-    raise typer.Exit(_report(plan, lost, again))
+    raise typer.Exit(_report(plan, lost, again, json=json))
 
 
 REMEMBERED = frozenset({"tasks", "agent", "samples", "output", "resume", "network"})
@@ -186,7 +197,7 @@ def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> A
         # Its settings stand behind its name.
         name = there.agent.partition(" temperature=")[0] if there.agent.startswith("litellm:") else there.agent
     if name is None:
-        raise InputError("say who acts, with --agent")
+        raise InputError("say who acts: --agent litellm:MODEL, command:'...', replay, oracle or nop")
     return choose_agent(name, options)
 
 
@@ -208,89 +219,23 @@ async def _run(plan: Plan, executor: Executor, again: str, *, quiet: bool) -> in
     return lost
 
 
-def _report(plan: Plan, lost: int, again: str) -> int:
-    from rubricgrade.cli.scoring import print_standing
+def _report(plan: Plan, lost: int, again: str, *, json: bool) -> int:
+    from rubricgrade.cli.scoring import print_standing, standing_as_json
     from rubricgrade.report.exits import Exit
-    from rubricgrade.runs.standing import stand
+    from rubricgrade.runs.standing import attempts_of, stand
 
     standing = stand(plan.folder)
-    print_standing(standing)
+    if json:
+        print_json(standing_as_json(standing))
+    else:
+        print_standing(standing, plan.folder)
+    if plan.judge.verdicts:
+        rubrics = {task.id: task.rubric for task in plan.tasks}
+        attempts = attempts_of(plan.folder)
+        say_unused(plan.judge.verdicts, [(rubrics[one.line.task], one.grade) for one in attempts if one.grade])
     note(f"kept in {plan.folder}")
     if lost or standing.overall.ungraded:
         if lost:
             note(f"{lost} could not be made; try again with: {again}")
         return Exit.UNGRADED
     return Exit.DONE
-
-
-def regrade(
-    folder: Run,
-    *,
-    rubric: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Another rubric. Default: each task's own, as it is now.")
-    ] = None,
-    task: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only these tasks. May be repeated.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Attempts at a time.")] = 4,
-    executor: ExecutedBy = "local",
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
-) -> None:
-    """Grade a run again from what was left: no agent is run, and only what has changed is judged."""
-    from rubricgrade.cli.scoring import print_standing
-    from rubricgrade.report.exits import Exit
-    from rubricgrade.runs.executing import choose_executor
-    from rubricgrade.runs.manifest import read_manifest
-    from rubricgrade.runs.places import place_of
-    from rubricgrade.runs.regrading import tasks_of
-    from rubricgrade.runs.standing import stand
-
-    place = place_of(folder)
-    tasks = tasks_of(read_manifest(place)).values()
-    options = judging(
-        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=tasks, rpm=judge_rpm
-    )
-    if_interrupted("new grades so far are kept; the same command grades all again, with judges' answers from the cache")
-    changed = complete(_regrade(place, choose_executor(executor), rubric, task or (), options, concurrency=concurrency))
-    standing = stand(place)
-    print_standing(standing)
-    note(f"{changed} scores changed")
-    if rubric is not None and changed:
-        note(f"by the tasks' own rubrics again: rubricgrade regrade {place}")
-    raise typer.Exit(Exit.UNGRADED if standing.overall.ungraded else Exit.DONE)
-
-
-async def _regrade(
-    place: Place,
-    executor: Executor,
-    rubric: Path | None,
-    only: Sequence[str],
-    judge: JudgeOptions,
-    *,
-    concurrency: int,
-) -> int:
-    from rubricgrade.loading import load_rubric
-    from rubricgrade.runs.regrading import regrade
-
-    changed = 0
-    another = None if rubric is None else load_rubric(rubric)
-    regraded = regrade(
-        place, rubric=another, only=frozenset(only), judge=judge, concurrency=concurrency, executor=executor
-    )
-    async for one in regraded:
-        if one.changed:
-            changed += 1
-            line = one.attempt.line
-            sys.stdout.write(
-                f"{line.task} #{line.sample}: {_number(one.attempt.reward)} is now {_number(one.grade.score)}\n"
-            )
-    return changed
-
-
-def _number(value: float | None) -> str:
-    from rubricgrade.report.numbers import number
-
-    return "ungraded" if value is None else number(value)

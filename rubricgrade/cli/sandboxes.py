@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rubricgrade.cli.expecting import takes
 from rubricgrade.cli.interrupts import complete, if_interrupted
+from rubricgrade.cli.kinds import TEMPLATE
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -28,7 +30,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")
 @app.command()
 def build(
     template: Annotated[
-        str, typer.Argument(metavar="TEMPLATE", help="A folder with a sandbox.yaml, or the name of a ready template.")
+        str,
+        typer.Argument(
+            metavar="TEMPLATE",
+            help="A folder with a sandbox.yaml, or the name of a ready template.",
+            callback=takes(TEMPLATE),
+        ),
     ],
     store: Place = None,
     json: AsJson = False,
@@ -49,7 +56,7 @@ def build(
 
 @app.command(name="list")
 def list_(store: Place = None, json: AsJson = False) -> None:
-    """List the templates of the store, and the ready ones that are not built yet."""
+    """List the templates of the store, and ready ones not built yet."""
     from rubricgrade.library import ready
     from rubricgrade.templates import Store
 
@@ -77,7 +84,7 @@ def remove(
     store: Place = None,
     json: AsJson = False,
 ) -> None:
-    """Remove templates from the store. One that somebody has forks of stays, and the program exits with 3."""
+    """Remove templates from the store. One that is in use stays; then the exit code is 3."""
     from rubricgrade.errors import InputError
     from rubricgrade.templates import Store
     from rubricgrade.templates.store import matching
@@ -102,7 +109,7 @@ def check(
     ] = "bubblewrap",
     json: AsJson = False,
 ) -> None:
-    """Try on this host whether a provider does all that a sandbox has to. Exits with 3 if it does not."""
+    """Try whether a provider does all that a sandbox has to. Exits with 3 if it does not."""
     from rubricgrade.report.numbers import seconds
     from rubricgrade.report.visible import visible
     from rubricgrade.sandbox.choosing import named
@@ -129,7 +136,7 @@ def reap(
     store: Place = None,
     json: AsJson = False,
 ) -> None:
-    """Remove what crashed graders and builders left behind; never what a living one holds."""
+    """Remove what crashed graders left, never what a living one holds."""
     from rubricgrade.sandbox import default_provider
     from rubricgrade.templates import Store
 

@@ -42,7 +42,7 @@ def _schema(of: Format) -> dict[str, Any]:
 
             return trajectory_schema()
         case Format.VERDICT:
-            from rubricgrade.store.verdicts import Verdict
+            from rubricgrade.store.recorded import Verdict
 
             return Verdict.model_json_schema(mode="serialization")
         case Format.REVIEW:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rubricgrade.cli.choices import Run
 from rubricgrade.cli.output import note, print_json
+from rubricgrade.plural import count
 
 if TYPE_CHECKING:
     from rubricgrade.runs.standing import RunStanding, Standing
@@ -33,9 +34,9 @@ def score(
 
     standing = stand(folder, k or ())
     if json:
-        print_json({"schema": "rubricgrade.score/1", **standing.model_dump(mode="json")})
+        print_json(standing_as_json(standing))
     else:
-        print_standing(standing)
+        print_standing(standing, folder)
     overall = standing.overall
     if overall.ungraded or overall.reward is None:
         raise typer.Exit(Exit.UNGRADED)
@@ -43,20 +44,34 @@ def score(
         raise typer.Exit(Exit.BELOW)
 
 
-def print_standing(standing: RunStanding) -> None:
-    """The table, and a sentence on everything that is in no number."""
+def standing_as_json(standing: RunStanding) -> dict[str, Any]:
+    """The document of ``--json``."""
+    return {"schema": "rubricgrade.score/1", **standing.model_dump(mode="json")}
+
+
+def print_standing(standing: RunStanding, run: object) -> None:
+    """The table, and a sentence on everything that is in no number, or should perhaps not be in one.
+
+    Args:
+        standing: How the run stands.
+        run: Its place, for the command that grades it again.
+    """
+    from rubricgrade.runs.raising import told
+
     categories = [row.model_copy(update={"name": f"category {row.name}"}) for row in standing.categories]
     rows = [*standing.tasks, *categories, standing.overall]
     ks = sorted(standing.overall.pass_at)
     powers = [k for k in ks if k > 1]
     header = ["task", "rollouts", "solved", *(f"pass@{k}" for k in ks), *(f"pass^{k}" for k in powers)]
     table = [[*header, "mean_reward", "95% interval"], *(_row(row, ks, powers) for row in rows)]
-    sys.stdout.write("\n".join(_aligned(table)) + "\n")
+    sys.stdout.write("\n".join(aligned(table)) + "\n")
     overall = standing.overall
     if overall.ungraded:
-        note(f"{overall.ungraded} attempts are ungraded and in no number")
+        note(f"ungraded, and in no number: {count(overall.ungraded, 'attempt')}")
+    for sentence in told(standing.raising, again=f"regrade: rubricgrade regrade {run}"):
+        note(sentence)
     if standing.missing:
-        note(f"{standing.missing} attempts are missing")
+        note(f"missing: {count(standing.missing, 'attempt')}")
     if overall.short:
         note(f"fewer than {max(ks)} graded attempts, so no pass@{max(ks)}: {', '.join(overall.short)}")
 
@@ -76,6 +91,7 @@ def _number(value: float | None) -> str:
     return f"{min(max(value, 0.01), 0.99):.2f}"
 
 
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, with the columns under each other."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Judge, JudgeBase, JudgeRpm, Verdicts
+from rubricgrade.cli.choices import Judging, finite, judge_options, judged
+from rubricgrade.cli.expecting import refuse
+from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import note
 from rubricgrade.errors import Fault, InputError, MissingExtraError
 
@@ -20,12 +22,7 @@ TOKEN = "RUBRICGRADE_SERVER_TOKEN"  # noqa: S105 - a variable's name
 MIB = 1 << 20
 
 
-def _finite(value: float | None) -> float | None:
-    if value is None or math.isfinite(value):
-        return value
-    raise typer.BadParameter("is a finite number")
-
-
+@judged
 def serve(
     *,
     rubric: Annotated[
@@ -43,22 +40,7 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help=f"Holds the bearer token of requests. Default: ${TOKEN}."),
     ] = None,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline",
-            help="Ask no model: recorded verdicts and the cache only. Takes verdicts.jsonl beside each rubric unless "
-            "--verdicts is given.",
-        ),
-    ] = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither read nor fill the verdict cache.")] = False,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, callback=_finite, help="Stop judging at so many US dollars.")
-    ] = None,
+    judging: Judging,
     template: Annotated[
         str | None, typer.Option(metavar="TEMPLATE", help="What the agent's code runs in: a folder, name or hash.")
     ] = None,
@@ -76,18 +58,17 @@ def serve(
     ungraded_reward: Annotated[
         float | None,
         typer.Option(
-            callback=_finite,
+            callback=finite,
             help="Opens /openrlhf: the reward there of what could not be graded.",
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes, and judge calls, at a time.")] = 8,
-    judge_rpm: JudgeRpm = None,
     queue: Annotated[int, typer.Option(min=0, help="Episodes that may wait; more are refused with 429.")] = 1024,
     timeout: Annotated[
-        float, typer.Option(min=0.1, callback=_finite, help="Seconds for one request, waiting included.")
+        float, typer.Option(min=0.1, callback=finite, help="Seconds for one request, waiting included.")
     ] = 170,
     read_timeout: Annotated[
-        float, typer.Option(min=0.1, callback=_finite, help="Seconds in which the body of a request has to arrive.")
+        float, typer.Option(min=0.1, callback=finite, help="Seconds in which the body of a request has to arrive.")
     ] = 30,
     max_request: Annotated[int, typer.Option(metavar="MIB", min=1, help="Size of one request.")] = 64,
     max_held: Annotated[
@@ -95,21 +76,19 @@ def serve(
     ] = 2048,
     max_unpacked: Annotated[int, typer.Option(metavar="MIB", min=1, help="Size of one workspace, unpacked.")] = 1024,
     drain: Annotated[
-        float, typer.Option(min=0, callback=_finite, help="Seconds that a stopping server gives to what it has taken.")
+        float, typer.Option(min=0, callback=finite, help="Seconds that a stopping server gives to what it has taken.")
     ] = 60,
     alarm_above: Annotated[
         float, typer.Option(min=0, max=1, help="Degraded above this share of ungraded episodes; 1 switches it off.")
     ] = 0.2,
     alarm_window: Annotated[
-        float, typer.Option(min=1, callback=_finite, help="Seconds that the share is taken over.")
+        float, typer.Option(min=1, callback=finite, help="Seconds that the share is taken over.")
     ] = 300,
 ) -> None:
     """Grade over HTTP until told to stop (SIGTERM or Ctrl-C), and then answer everything that was taken.
 
     Routes: POST /grade, /grade/batch, /verify (NeMo Gym), /openrlhf; GET /health, /ready, /metrics.
     """
-    from rubricgrade.judge.options import JudgeOptions
-
     try:
         from rubricgrade.server.serving import serve as run
         from rubricgrade.server.settings import Limits, Settings
@@ -118,18 +97,12 @@ def serve(
             raise
         raise MissingExtraError("rubricgrade serve", "server") from error
     named = _named(rubric or [], rubrics)
+    judge = judge_options(judging, concurrency=concurrency)
+    if judge.offline and not judge.verdicts:
+        judge = replace(judge, verdicts=_recorded(named.values()))
     settings = Settings(
         rubrics=named,
-        judge=JudgeOptions(
-            model=judge,
-            api_base=judge_api_base,
-            offline=offline,
-            verdicts=tuple(verdicts or ()) or (_recorded(named.values()) if offline else ()),
-            cache=False if no_cache else cache,
-            max_cost=max_cost,
-            concurrency=concurrency,
-            per_minute=judge_rpm,
-        ),
+        judge=judge,
         host=host,
         port=port,
         token=_token(token_file),
@@ -161,10 +134,13 @@ def _named(given: list[str], folder: Path | None) -> dict[str, Path]:
         name, equals, path = text.partition("=")
         place = Path(path if equals else text)
         pairs.append((name if equals else _name_of(place), place))
+    refuse([place for _, place in pairs], RUBRIC)
     if folder is not None:
         found = sorted(file.parent for file in folder.glob("*/rubric.yaml"))
         if not found:
-            raise InputError(Fault("holds no rubric: none of its folders has a rubric.yaml", str(folder)))
+            own = RUBRIC.fits(folder)
+            advice = "is a rubric itself: give it as --rubric" if own else "has no rubric.yaml in any folder in it"
+            raise InputError(Fault(advice, str(folder)))
         pairs += [(place.name, place) for place in found]
     names = [name for name, _ in pairs]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -175,7 +151,7 @@ def _named(given: list[str], folder: Path | None) -> dict[str, Path]:
 def _recorded(rubrics: Iterable[Path]) -> tuple[Path, ...]:
     """What lies recorded beside the rubrics, each file once; a verdict is found by its question, whatever the file."""
     from rubricgrade.loading.rubric import rubric_file
-    from rubricgrade.store.verdicts import beside
+    from rubricgrade.store.recorded import beside
 
     return tuple(dict.fromkeys(file for path in rubrics for file in beside(rubric_file(path))))
 

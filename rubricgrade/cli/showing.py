@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.kinds import GRADE, GRADED
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.errors import Fault, InputError, StoreError
 
@@ -18,7 +20,12 @@ if TYPE_CHECKING:
 
 def show(
     place: Annotated[
-        Path, typer.Argument(metavar="GRADE_OR_EPISODE", help="A grade file, an episode's folder, or a folder of such.")
+        Path,
+        typer.Argument(
+            metavar="GRADE_OR_EPISODE",
+            help="A grade file, an episode's folder, or a folder of such.",
+            callback=takes(GRADED, GRADE),
+        ),
     ],
     criterion: Annotated[
         str | None, typer.Option("--criterion", "-c", metavar="ID", help="Only this gate or criterion, uncut.")

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from rubricgrade.cli.expecting import unreadable
 from rubricgrade.cli.output import note
+from rubricgrade.errors import InputError
 
 
 def init(
@@ -23,6 +25,8 @@ def init(
     """Begin a rubric: a folder with a rubric, two example episodes, recorded verdicts, and a test, all working."""
     from rubricgrade.authoring.scaffolding import start_rubric
 
+    if fault := unreadable(folder):
+        raise InputError(fault)
     made = start_rubric(folder, template)
     for path in made:
         typer.echo(str(folder / path))

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from rubricgrade.plural import count
 from rubricgrade.report.numbers import money, number
 from rubricgrade.report.visible import one_line
 from rubricgrade.runs.lines import Line
@@ -48,8 +49,8 @@ class Board:
         if self._plain:
             reward = f"reward {number(line.reward)}" if line.reward is not None else f"ungraded ({line.cause})"
             ended = "" if line.end == "done" else f", ended: {line.end}"
-            told = f"{line.task} #{line.sample}: {reward} ({line.passed}/{line.total}) in {line.steps} steps{ended}"
-            sys.stdout.write(told + "\n")
+            told = f"{line.task} #{line.sample}: {reward} ({line.passed}/{line.total})"
+            sys.stdout.write(f"{told} in {count(line.steps, 'step')}{ended}\n")
             sys.stdout.flush()
 
     def lost(self, lost: Lost) -> None:

@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rubricgrade.cli.choices import Cache, Json, Judge, JudgeBase, JudgeRpm, Offline, Verdicts, judging
+from rubricgrade.cli.choices import Json, Judging, judge_or_recorded, judged, rubrics_of
+from rubricgrade.cli.expecting import takes, task_folders
 from rubricgrade.cli.interrupts import complete
+from rubricgrade.cli.kinds import ROWS, RUN, TASK, VENDOR
 from rubricgrade.cli.output import note, print_json
 
 if TYPE_CHECKING:
+    from rubricgrade.episode.task import Task
     from rubricgrade.quality import QualityReport
 
 app = typer.Typer(help="Tasks: prove them, take them in, hand them on.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()
+@judged
 def check(
-    tasks: Annotated[list[Path], typer.Argument(metavar="TASK", help="Task directories.")],
+    tasks: Annotated[
+        list[Path], typer.Argument(metavar="TASK", help="Task directories, or folders of them.", callback=task_folders)
+    ],
     *,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    json: Json = False,
+    judging: Judging,
 ) -> None:
-    """Prove tasks: the reference solves it, doing nothing does not, twice the same, nothing sealed is in reach."""
+    """Prove tasks by playing them.
+
+    The reference solves it, doing nothing does not, twice the same, and nothing sealed is in reach.
+    """
     from rubricgrade.episode.site import site_of
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
@@ -38,42 +43,59 @@ def check(
     from rubricgrade.runs.running import load_tasks
 
     loaded = load_tasks(tasks)
-    options = judging(
-        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
-    )
+    options = judge_or_recorded(judging, rubrics_of(loaded))
 
-    async def prove() -> list[Finding]:
+    def say(line: str) -> None:
+        if not json:
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+    async def prove(task: Task) -> list[Finding]:
         found: list[Finding] = []
-        for task in loaded:
-            sys.stdout.write(f"{task.id}\n")
-            for remark in site_of(task).recipe.notes:
-                sys.stdout.write(f"  note   {one_line(remark, 300)}\n")
-            async for finding in check_task(task, judge=options):
-                word = {True: "ok", False: "FAILS", None: "open"}[finding.holds]
-                sys.stdout.write(f"  {word:<5}  {finding.what}: {one_line(finding.message, 300)}\n")
-                sys.stdout.flush()
-                found.append(finding)
+        say(task.id)
+        for remark in site_of(task).recipe.notes:
+            say(f"  note   {one_line(remark, 300)}")
+        async for finding in check_task(task, judge=options):
+            word = {True: "ok", False: "FAILS", None: "open"}[finding.holds]
+            say(f"  {word:<5}  {finding.what}: {one_line(finding.message, 300)}")
+            found.append(finding)
         return found
 
-    held = {finding.holds for finding in complete(prove())}
+    async def prove_all() -> list[tuple[Task, list[Finding]]]:
+        return [(task, await prove(task)) for task in loaded]
+
+    proved = complete(prove_all())
+    if json:
+        rows = [
+            {
+                "task": task.id,
+                "notes": [*site_of(task).recipe.notes],
+                "findings": [
+                    {"proof": one.proof, "what": one.what, "holds": one.holds, "message": one.message}
+                    for one in findings
+                ],
+            }
+            for task, findings in proved
+        ]
+        print_json({"schema": "rubricgrade.check/1", "tasks": rows})
+    held = {finding.holds for _, findings in proved for finding in findings}
     raise typer.Exit(Exit.BELOW if False in held else Exit.UNGRADED if None in held else Exit.DONE)
 
 
 @app.command()
+@judged
 def quality(
-    tasks: Annotated[list[Path], typer.Argument(metavar="TASK", help="Task directories.")],
+    tasks: Annotated[
+        list[Path], typer.Argument(metavar="TASK", help="Task directories, or folders of them.", callback=task_folders)
+    ],
     *,
     runs: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Grade its attempts again; read its votes and reviews.")
+        str | None,
+        typer.Option(metavar="RUN", callback=takes(RUN), help="Grade its attempts again; read its votes and reviews."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often the reference is played.")] = 3,
     json: Json = False,
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: Judging,
 ) -> None:
     """Find what is flaky, ambiguous, unsolved, leaking or a duplicate. Exit 1: some; 3: not all could be found out."""
     from rubricgrade.quality import duplicates, task_quality
@@ -81,9 +103,7 @@ def quality(
     from rubricgrade.runs.running import load_tasks
 
     loaded = load_tasks(tasks)
-    options = judging(
-        judge, judge_api_base, offline=offline, verdicts=verdicts, cache=cache, tasks=loaded, rpm=judge_rpm
-    )
+    options = judge_or_recorded(judging, rubrics_of(loaded))
     twice = duplicates(loaded)
 
     async def all_of() -> list[QualityReport]:
@@ -105,7 +125,10 @@ def quality(
 @app.command(name="import")
 def import_(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="A vendor's folder, or SWE-bench rows (JSON, JSONL).")
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="A vendor's folder, or SWE-bench rows (JSON, JSONL).", callback=takes(VENDOR, ROWS)
+        ),
     ],
     target: Annotated[Path, typer.Argument(metavar="DIR", help="The task directory; for rows, the folder for them.")],
     *,
@@ -113,7 +136,10 @@ def import_(
         Path | None, typer.Option(metavar="DIR", help="A clone to take a row's files from, at its base commit.")
     ] = None,
 ) -> None:
-    """Make task directories from a vendor's folder (task.yaml, grade.sh, ...) or from rows of SWE-bench."""
+    """Make task directories from a vendor's folder or SWE-bench rows.
+
+    A vendor's folder has a task.yaml, a grade.sh and tests/.
+    """
     from rubricgrade.episode.dialects import import_swe_bench, import_vendor
     from rubricgrade.runs.running import load_tasks
 
@@ -133,10 +159,10 @@ def import_(
 
 @app.command()
 def export(
-    source: Annotated[Path, typer.Argument(metavar="TASK", help="A task directory.")],
+    source: Annotated[Path, typer.Argument(metavar="TASK", help="A task directory.", callback=takes(TASK))],
     target: Annotated[Path, typer.Argument(metavar="DIR", help="The Harbor task directory to write.")],
 ) -> None:
-    """Write a task for Harbor, with a test script that grades by the rubric."""
+    """Write a task for Harbor; its test.sh grades by the rubric."""
     from rubricgrade.episode.exporting import export_task
     from rubricgrade.episode.task import Task
 
@@ -146,25 +172,19 @@ def export(
 
 
 @app.command()
+@judged
 def verify(
     *,
     tests: Annotated[Path, typer.Option(metavar="DIR", help="The task's tests/.")] = Path("/tests"),
     workspace: Annotated[Path, typer.Option(metavar="DIR", help="What the agent left.")] = Path(),
     logs: Annotated[Path, typer.Option(metavar="DIR", help="Harbor's log folder.")] = Path("/logs"),
-    judge: Judge = None,
-    judge_api_base: JudgeBase = None,
-    judge_rpm: JudgeRpm = None,
-    offline: Offline = False,
-    verdicts: Verdicts = None,
-    cache: Cache = None,
+    judging: Judging,
 ) -> None:
-    """Grade inside a Harbor container; what an exported task's test.sh calls. Writes no reward without a score."""
+    """Grade inside a Harbor container, as an exported test.sh does. Writes no reward without a score."""
     from rubricgrade.episode.exporting import verify
     from rubricgrade.report.exits import Exit
 
-    beside = tests / "verdicts.jsonl"
-    files = [*(verdicts or ()), *([beside] if judge is None and beside.is_file() else [])]
-    options = judging(judge, judge_api_base, offline=offline, verdicts=files, cache=cache, rpm=judge_rpm)
+    options = judge_or_recorded(judging, [tests / "rubric.yaml"])
     grade = complete(verify(tests, workspace.resolve(), logs, judge=options))
     typer.echo(f"{grade.status}: {grade.score if grade.score is not None else grade.cause}")
     raise typer.Exit(Exit.DONE if grade.score is not None else Exit.UNGRADED)
@@ -193,10 +213,14 @@ def _rows(file: Path) -> list[dict[str, object]]:
 
     try:
         text = file.read_text("utf-8")
-        rows = json_module.loads(text) if text.lstrip().startswith("[") else None
-        rows = rows or [json_module.loads(line) for line in text.splitlines() if line.strip()]
+        listed = text.lstrip().startswith("[")
+        texts = [text] if listed else [line for line in text.splitlines() if line.strip()]
+        values = [json_module.loads(each) for each in texts]
+        rows = values[0] if listed else values
     except (OSError, ValueError) as error:
         raise InputError(Fault(f"holds no rows of JSON: {error}", str(file))) from None
+    if not rows:
+        raise InputError(Fault("holds no rows", str(file)))
     if wrong := [number for number, row in enumerate(rows, 1) if not isinstance(row, dict)]:
         raise InputError([Fault(f"row {number} is no object", str(file)) for number in wrong])
     return rows

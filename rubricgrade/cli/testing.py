@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rubricgrade.cli import choices
+from rubricgrade.cli.expecting import takes
 from rubricgrade.cli.interrupts import complete
+from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.report.exits import Exit
 
@@ -25,8 +28,14 @@ COUNTED: tuple[tuple[Outcome, str], ...] = (
 WORDS = {"pass": "pass", "fail": "FAIL", "flaky": "FLAKY", "open": "open"}
 
 
+@choices.judged
 def try_examples(
-    rubric: Annotated[Path, typer.Argument(metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.")],
+    rubric: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUBRIC", help="A rubric file, its folder, or a ready one's name.", callback=takes(RUBRIC)
+        ),
+    ],
     *,
     criterion: Annotated[
         str | None, typer.Option("--criterion", "-c", metavar="ID", help="Only the examples of this criterion.")
@@ -34,13 +43,7 @@ def try_examples(
     repeat: Annotated[
         int, typer.Option(min=1, max=100, help="Try each so often, without the cache: do verdicts flip?")
     ] = 1,
-    judge: choices.Judge = None,
-    api_base: choices.JudgeBase = None,
-    judge_rpm: choices.JudgeRpm = None,
-    offline: choices.Offline = False,
-    verdicts: choices.Verdicts = None,
-    cache: choices.Cache = None,
-    max_cost: choices.MaxCost = None,
+    judging: choices.Judging,
     vars_: choices.Variables = None,
     missing: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write questions without a verdict, to be filled in by hand.")
@@ -58,21 +61,16 @@ def try_examples(
     from rubricgrade.loading import load_rubric
     from rubricgrade.loading.document import read_document
     from rubricgrade.loading.rubric import rubric_file
-    from rubricgrade.store.verdicts import write_verdicts
+    from rubricgrade.store.recorded import write_verdicts
 
     loaded = load_rubric(rubric, vars=read_vars(vars_ or ()))
     file = rubric_file(rubric)
-    options = deciding(
-        loaded,
-        file,
-        model=judge,
-        base=api_base,
-        per_minute=judge_rpm,
-        offline=offline or missing is not None,
-        verdicts=verdicts or (),
-        cache=False if repeat > 1 else cache,
-        max_cost=max_cost,
-    )
+    asked = choices.judge_options(judging)
+    if missing is not None:
+        asked = replace(asked, offline=True)
+    if repeat > 1:
+        asked = replace(asked, cache=False)
+    options = deciding(loaded, file, asked)
     judges = Judges(options)
     document = read_document(file.read_bytes(), str(file))
     done = complete(try_rubric(loaded, document, judge=judges, only=criterion, repeat=repeat))

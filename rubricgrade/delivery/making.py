@@ -38,7 +38,9 @@ from rubricgrade.delivery.writing import card_of, charts_of, report_of
 from rubricgrade.episode.exporting import export_task
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.plural import count
 from rubricgrade.runs.manifest import read_manifest
+from rubricgrade.runs.parquet import pyarrow
 from rubricgrade.runs.places import Where
 from rubricgrade.runs.standing import Attempt, attempts_of
 from rubricgrade.version import __version__
@@ -98,27 +100,30 @@ def deliver(
         tried: What a red team and others have found; what is about a task's earlier version is told, and not counted.
 
     Raises:
-        InputError: The folder is there; no task is left; two have one id; a key or a run can't be used.
+        InputError: The folder is there; no task is left; two have one id; no task has the metadata that they are
+            grouped by; a key or a run can't be used.
         StoreError: It can't be written.
         MissingExtraError: What it needs is not installed.
     """
     terms = terms or Terms()
     _refuse(tasks, out, terms)
+    if terms.graded.form == "parquet":
+        pyarrow()
     hashes_now = {task.id: task.hash for task in tasks}
     attempts = attempts_of(run) if run else []
     found = [*tried, *(calibrated(run) if run else ()), *_played(attempts)]
     gone = {each.task: each for each in (*removed, *spoken_against(hashes_now, found))}
     left = [task for task in sorted(tasks, key=lambda each: each.id) if task.id not in gone]
     if not left:
-        raise InputError(Fault(f"all {len(tasks)} tasks would be removed", str(out)))
+        raise InputError(Fault(f"no task would be left of {count(len(tasks), 'task')}", str(out)))
     parts, pairs = _parted(left, terms)
     attempts = [one for one in attempts if one.line.task_hash == hashes_now.get(one.line.task)]
     making = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         making.mkdir(parents=True)
         manifest = _filled(making, left, parts, terms, _provenance(terms.provenance, run))
-        manifest = manifest.model_copy(update={"name": out.name})
         listed = tuple(gone[name] for name in sorted(gone.keys() & {task.id for task in tasks}))
+        manifest = manifest.model_copy(update={"name": out.name, "removed": listed})
         report = _report(manifest, attempts, listed, pairs, found)
         _write_report(making, manifest, report)
         if run:
@@ -151,6 +156,7 @@ def _refuse(tasks: Sequence[Task], out: Path, terms: Terms) -> None:
     faults += [
         Fault(f"two tasks are named {name!r}", str(out)) for name in sorted({n for n in names if names.count(n) > 1})
     ]
+    faults += _unknown_labels(tasks, terms.group_by)
     if terms.heldout and not (terms.key or terms.apart):
         faults.append(Fault("held-out tasks need a file for their key, or a folder for their hidden files", str(out)))
     faults += [
@@ -162,6 +168,17 @@ def _refuse(tasks: Sequence[Task], out: Path, terms: Terms) -> None:
         faults.append(Fault("is there already", str(terms.apart)))
     if faults:
         raise InputError(faults)
+
+
+def _unknown_labels(tasks: Sequence[Task], group_by: Sequence[str]) -> list[Fault]:
+    """A name that no task has would group nothing, and look as if it had."""
+    known = sorted({name for task in tasks for name in task.metadata})
+    there = f"they have {', '.join(known)}" if known else "they have none"
+    return [
+        Fault(f"to group by {name!r}: no task has this in the metadata of its task.toml; {there}")
+        for name in group_by
+        if name not in known
+    ]
 
 
 def _parted(tasks: Sequence[Task], terms: Terms) -> tuple[Split, list[Pair]]:

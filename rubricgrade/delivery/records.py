@@ -114,6 +114,7 @@ class Manifest(_Record):
         provenance: Where it comes from.
         split: How it was split.
         tasks: By id.
+        removed: What was asked for and is not delivered, and why.
         files: ``sha256:...`` by path, of every file but this one.
     """
 
@@ -123,6 +124,7 @@ class Manifest(_Record):
     provenance: Provenance = Provenance()
     split: Splitting
     tasks: dict[str, Delivered]
+    removed: tuple[Removed, ...] = ()
     files: dict[str, str] = {}
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from rubricgrade.delivery.proofs import Tried
 from rubricgrade.delivery.records import Reason, Removed
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.quality import QualityReport
 from rubricgrade.redteam import TaskReport
 from rubricgrade.runs.calibration import BROKEN, FILE, Calibrated, Calibration
@@ -40,7 +41,7 @@ def calibrated(run: Where) -> Iterator[Tried]:
     try:
         made = Calibration.model_validate_json(data)
     except ValidationError as error:
-        raise InputError(Fault(f"is no calibration: {error.errors()[0]['msg']}", f"{place}/{FILE}")) from None
+        raise InputError(Fault(f"is no calibration: {first_misfit(error)}", f"{place}/{FILE}")) from None
     tasks = read_manifest(place).tasks
     for task in made.tasks:
         reason = _reason(task)
@@ -80,7 +81,7 @@ def read_removed(file: Path) -> list[Removed]:
         try:
             found.append(Removed.model_validate(json.loads(line)))
         except ValueError as error:
-            told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            told = first_misfit(error) if isinstance(error, ValidationError) else str(error)
             faults.append(Fault(f"names no task with a reason and a why: {told}", str(file), number))
     if faults:
         raise InputError(faults)
@@ -153,8 +154,5 @@ def _reports(file: Path, kind: type[_Report], verb: str) -> list[_Report]:
     except OSError as error:
         raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from None
     except (ValueError, KeyError, TypeError) as error:
-        told = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        told = first_misfit(error) if isinstance(error, ValidationError) else str(error)
         raise InputError(Fault(f"is not what `{verb} --json` prints: {told}", str(file))) from None

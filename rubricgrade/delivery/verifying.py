@@ -34,6 +34,8 @@ from rubricgrade.delivery.twins import crossing
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.misfits import first_misfit
+from rubricgrade.plural import count
 from rubricgrade.runs.proving import check_task
 from rubricgrade.sandbox import Provider
 
@@ -129,9 +131,7 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise InputError(Fault(f"is no delivery: {MANIFEST} can't be read ({error.strerror})", str(folder))) from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(Fault(f"can't be used: {place}: {first['msg']}", str(file))) from None
+        raise InputError(Fault(f"can't be used: {first_misfit(error)}", str(file))) from None
 
 
 def where(manifest: Manifest, name: str) -> str:
@@ -193,7 +193,7 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Problem]:
     for side, part in report.parts.items():
         listed_here = sum(facts.side == side for facts in manifest.tasks.values())
         if part.tasks != listed_here:
-            yield Problem(REPORT, f"counts {part.tasks} {side} tasks; there are {listed_here}")
+            yield Problem(REPORT, f"counts {count(part.tasks, f'{side} task')}; there are {listed_here}")
 
 
 def _unsealed(folder: Path, manifest: Manifest) -> Iterator[Problem]:

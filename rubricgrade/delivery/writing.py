@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rubricgrade.delivery.records import Manifest, Part, Proof, ProofKind, Report, Splitting
+from rubricgrade.delivery.records import Manifest, Part, Proof, ProofKind, Report, Sealing, Splitting
 from rubricgrade.report.charts import bars
 from rubricgrade.report.numbers import count, number
 from rubricgrade.report.visible import one_line
@@ -18,6 +18,9 @@ WAYS: dict[ProofKind, str] = {
     "redteam": "attacked by the red team",
     "quality": "examined for quality",
 }
+
+OPENED_BY: dict[Sealing, str] = {"none": "", "encrypted": " --key FILE", "apart": " --apart DIR"}
+"""What `deliver verify` needs besides to open the held-out tasks."""
 
 
 def charts_of(report: Report) -> dict[str, str]:
@@ -56,7 +59,7 @@ def card_of(manifest: Manifest, report: Report) -> str:
         ("made from", source.source),
         ("reviewed by", source.reviewed),
         ("licence", manifest.license),
-        ("baseline", " ".join(part for part in (source.agent, source.model) if part)),
+        ("baseline", " ".join(dict.fromkeys(part for part in (source.agent, source.model) if part))),
     ]
     held = sum(each.side == "heldout" for each in manifest.tasks.values())
     sealed = {
@@ -83,7 +86,7 @@ def card_of(manifest: Manifest, report: Report) -> str:
         "",
         "Check what you received:",
         "",
-        "    rubricgrade deliver verify .",
+        f"    rubricgrade deliver verify .{OPENED_BY[manifest.split.sealing]}",
         "",
     ]
     return "\n".join(lines)

@@ -21,6 +21,12 @@ from rubricgrade.loading import read_data
 VENDOR = ("task.yaml", "Dockerfile", "tools.json", "tests", "solution.patch", "grade.sh")
 TOLD = frozenset({"instruction", "prompt", "tools", "max_steps", "timeout", "workdir", "id"})
 """Keys of a ``task.yaml`` that mean something to us. All others are metadata, which the agent never sees."""
+UNSAFE = (
+    "beside the agent's code, which can make them pass: `rubricgrade redteam` shows how; "
+    "a pytest check in tests/rubric.yaml is safer"
+)
+"""What is said of a script that is taken over as it is."""
+
 SWE_KEYS = ("instance_id", "problem_statement", "FAIL_TO_PASS", "PASS_TO_PASS")
 SOLVE = """#!/bin/bash
 set -e
@@ -83,7 +89,7 @@ def import_vendor(source: Path, target: Path) -> Imported:
         shutil.copytree(source / "tests", target / "tests" / "tests")
         shutil.copy(source / "grade.sh", target / "tests" / "grade.sh")
         (target / "tests" / "test.sh").write_text(GRADE)
-        notes.append("grade.sh runs beside the agent's code; a rubric of checks in tests/rubric.yaml would be safer")
+        notes.append(f"grade.sh runs {UNSAFE}")
         if (source / "solution.patch").is_file():
             _solution(target, (source / "solution.patch").read_text())
     return Imported(target, tuple(notes))
@@ -126,7 +132,7 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
         (target / "tests" / "test.sh").write_text(_swe_script(tests))
         if row.get("patch"):
             _solution(target, str(row["patch"]))
-        notes.append("the tests run beside the agent's code, as in SWE-bench")
+        notes.append(f"the tests, as in SWE-bench, run {UNSAFE}")
     return Imported(target, tuple(notes))
 
 

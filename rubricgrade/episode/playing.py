@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rubricgrade import tree
+from rubricgrade.episode.agents.tool_loop import ToolLoop
 from rubricgrade.episode.environment import graded_in, prepared
 from rubricgrade.episode.limits import End, Limits
 from rubricgrade.episode.outside import OutsideTools, outside_tools
@@ -98,12 +99,18 @@ async def run_episode(
         The episode. However it ended, what the agent left is graded.
 
     Raises:
-        InputError: The task's environment can't be made, or the agent's script can't be read.
+        InputError: The task's environment can't be made, or the agent's script can't be read; or the agent's model, or
+            one that judges, can't be asked, which is found out first.
         SandboxError: The agent's sandbox died or could not be made. Nothing is known about the agent.
         JudgeError: The agent's model could not be asked.
         CheckError: The task's own tools do not work.
     """
     provider = provider or default_provider()
+    judges = Judges.of(judge)
+    if isinstance(agent, ToolLoop):
+        agent.check()
+    if not judges.admits(task.rubric):
+        judges.check([task.rubric])
     async with AsyncExitStack() as held:
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
@@ -135,7 +142,7 @@ async def run_episode(
         trajectory = _trajectory(task, agent, template, recording, sample=sample, end=end, folder=folder)
         write_trajectory(trajectory, folder)
         ended = time.monotonic()
-        grade = await agrade(trajectory, task.rubric, judge=judge, provider=provider, template=grading, store=folder)
+        grade = await agrade(trajectory, task.rubric, judge=judges, provider=provider, template=grading, store=folder)
     timing = Timing(_ms(forked - started), _ms(acted - forked), _ms(time.monotonic() - ended))
     return Episode(trajectory, grade, end, timing)
 

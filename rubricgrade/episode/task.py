@@ -23,6 +23,7 @@ from rubricgrade.episode.stepping import Step, read_steps
 from rubricgrade.episode.verifier import script_rubric
 from rubricgrade.errors import Fault, InputError, TemplateError
 from rubricgrade.loading import load_rubric
+from rubricgrade.misfits import misfits
 from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import RESERVED
 
@@ -97,8 +98,9 @@ class Task(BaseModel):
             InputError: With all that is wrong with it, the rubric's faults included.
         """
         folder = Path(path).resolve()
-        if not folder.is_dir():
-            raise InputError(Fault("no such task directory", str(path)))
+        if not (folder / "task.toml").is_file():
+            what = "is no task directory: there is no task.toml in it" if folder.is_dir() else "no such task directory"
+            raise InputError(Fault(what, str(path)))
         faults: list[Fault] = []
         task = cls._read(folder, faults)
         if faults or task is None:
@@ -225,9 +227,7 @@ def _settings(folder: Path, given: Any, faults: list[Fault]) -> Settings:
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            place = ".".join(str(part) for part in ("metadata.rubricgrade", *each["loc"]))
-            faults.append(Fault(f"{place}: {each['msg']}", file))
+        faults += [Fault(f"metadata.rubricgrade: {told}", file) for told in misfits(error)]
         return Settings()
     unknown = sorted({*settings.tools} - {*BUILT_IN})
     faults += [Fault(f"metadata.rubricgrade.tools: there is no built-in tool {name!r}", file) for name in unknown]

@@ -32,7 +32,8 @@ class Document:
         note: How the text was made, or why there is none.
         digest: Of the file's bytes, if known.
         world: It lies in the world, where the agent can't write.
-        complete: False when our own limits kept a part of its text back.
+        complete: False when limits kept a part of its text back.
+        withheld: That was the agent's doing: it is too long to be read, or takes too much to be read.
         pictures: Its pages as PNG, in order, where they were asked for and could be drawn.
     """
 
@@ -42,6 +43,7 @@ class Document:
     digest: str = ""
     world: bool = False
     complete: bool = True
+    withheld: bool = False
     pictures: tuple[bytes, ...] = ()
 
 

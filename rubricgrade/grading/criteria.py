@@ -9,7 +9,8 @@ from rubricgrade.checks import Bench, ItemsFault
 from rubricgrade.grading.gates import check_record
 from rubricgrade.grading.together import together
 from rubricgrade.judge import Judged, Judging
-from rubricgrade.result import Cause, CriterionResult, GateResult
+from rubricgrade.plural import count
+from rubricgrade.result import Cause, CheckRecord, CriterionResult, GateResult
 from rubricgrade.rubric import Check, Criterion, Judge, Rubric
 from rubricgrade.scoring import banded, worst
 
@@ -117,7 +118,8 @@ class _Decide:
         try:
             items = await items_of(criterion, self.rubric, self.bench)
         except ItemsFault as fault:
-            found = {"message": fault.message, "fault": fault.fault}
+            record = CheckRecord(kind="python", raised=fault.raised) if fault.raised else None
+            found = {"message": fault.message, "fault": fault.fault, "check": record}
             if fault.fault == "agent":
                 value = worst(criterion.points, sign)
                 return blank.model_copy(update={**found, "value": value, "verdict": verdict_of(value)})
@@ -161,7 +163,7 @@ async def items_of(criterion: Criterion, rubric: Rubric, bench: Bench) -> tuple[
         items = await bench.items(source.python)
     most = source.at_most if source else 0
     if len(items) > most:
-        raise ItemsFault("grader", f"{len(items)} items, more than at_most: {most}", cause="check_error")
+        raise ItemsFault("grader", f"{count(len(items), 'item')}, more than at_most: {most}", cause="check_error")
     return items
 
 
@@ -193,7 +195,7 @@ def _mean(blank: CriterionResult, parts: tuple[CriterionResult, ...]) -> Criteri
     values = [part.value for part in parts if part.value is not None]
     if len(values) < len(parts):
         first = next(part for part in parts if part.value is None)
-        message = f"{len(parts) - len(values)} of {len(parts)} items are open"
+        message = f"open: {len(parts) - len(values)} of {count(len(parts), 'item')}"
         return blank.model_copy(
             update={
                 "parts": parts,
@@ -204,5 +206,10 @@ def _mean(blank: CriterionResult, parts: tuple[CriterionResult, ...]) -> Criteri
             }
         )
     value = sum(values) / len(values)
-    update = {"parts": parts, "value": value, "verdict": verdict_of(value), "message": f"mean of {len(parts)} items"}
+    update = {
+        "parts": parts,
+        "value": value,
+        "verdict": verdict_of(value),
+        "message": f"mean of {count(len(parts), 'item')}",
+    }
     return blank.model_copy(update=update)

@@ -5,28 +5,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from rubricgrade import digest, tree
 from rubricgrade.checks import Bench
 from rubricgrade.errors import StoreError
+from rubricgrade.grading.admitting import admitted
 from rubricgrade.grading.assembly import assemble
 from rubricgrade.grading.criteria import decide_criteria
 from rubricgrade.grading.gates import decide_gates
+from rubricgrade.grading.given import Location, the_rubric, the_trajectory
 from rubricgrade.grading.judges import Judges
 from rubricgrade.grading.template import Given, given_template, template_for, template_subject, template_warning
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.loading import load_rubric
-from rubricgrade.readers import load_trajectory
+from rubricgrade.judge.recorded import warn_of_unused
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.store.grades import write_grade
 from rubricgrade.trajectory import Trajectory
-
-Location = str | PathLike[str]
 
 
 async def agrade(
@@ -59,17 +57,16 @@ async def agrade(
         The grade. A fault of the grader is in it (``ungraded``, with a cause and bounds), never raised.
 
     Raises:
-        InputError: The rubric, the trajectory or the template given can't be used. Nothing was spent.
+        InputError: The rubric, the trajectory or the template given can't be used; or a model that may be asked can't
+            be (no such provider, no key, no such file), and not every answer is recorded or cached. Nothing was spent.
         StoreError: The grade could not be written, or the template store not be used.
     """
     started = time.monotonic()
-    if not isinstance(rubric, Rubric):
-        rubric = load_rubric(rubric, vars=vars)
-    if not isinstance(trajectory, Trajectory):
-        trajectory = load_trajectory(Path(trajectory))
+    rubric = the_rubric(rubric, vars)
+    trajectory = the_trajectory(trajectory)
     provider = provider or default_provider()
     async with (
-        Judges.of(judge) as judges,
+        await admitted(Judges.of(judge), rubric, [trajectory], provider) as judges,
         given_template(template, provider) as given,
         template_for(trajectory, rubric, given, provider) as found,
         Bench(trajectory, rubric, provider, found) as bench,
@@ -91,6 +88,8 @@ async def agrade(
         warnings=template_warning(trajectory, given),
         seconds=time.monotonic() - started,
     )
+    if isinstance(judge, JudgeOptions):
+        warn_of_unused(judge.verdicts, [(rubric, grade)])
     if store is not None:
         await keep(grade, trajectory, store)
     return grade

@@ -54,5 +54,6 @@ def check_record(outcome: Outcome) -> CheckRecord:
             "fields": dict(outcome.fields),
             "passed": outcome.passed,
             "total": outcome.total,
+            "raised": outcome.raised,
         }
     )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from rubricgrade import digest
 from rubricgrade.chat import Chat, Shared, connect, preload
+from rubricgrade.grading.asked import check_judge, judged_criteria, names_judge
 from rubricgrade.judge import Documents, JudgeOptions, Judging
 from rubricgrade.judge.options import models_of
 from rubricgrade.judge.question import Questions
 from rubricgrade.result import Subject
 from rubricgrade.rubric import Rubric
-from rubricgrade.store.verdicts import Verdict, VerdictCache
+from rubricgrade.store.recorded import Verdict
+from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Trajectory
 
 MOST_KEPT = 256
@@ -36,6 +39,7 @@ class Judges:
         self._shared = shared
         self._cache = VerdictCache.of(options.cache)
         self._questions: dict[str, Questions] = {}
+        self._admitted: set[str] = set()
         self._users = 0
 
     @classmethod
@@ -55,6 +59,31 @@ class Judges:
         self._users -= 1
         if not self._users and self._cache is not None:
             self._cache.close()
+
+    def check(self, rubrics: Iterable[Rubric] | None, *, here: bool = True, varying: bool = False) -> None:
+        """Find out that everybody who may be asked can be; remembered, so that what changes later is an open verdict.
+
+        Args:
+            rubrics: What will be graded with; None if that is not known yet.
+            here: As in `check_judge`.
+            varying: As in `check_judge`.
+
+        Raises:
+            InputError: As `check_judge`.
+        """
+        rubrics = None if rubrics is None else tuple(rubrics)
+        check_judge(self.options, rubrics, here=here, varying=varying)
+        if len(self._admitted) >= MOST_KEPT:
+            self._admitted.clear()
+        self._admitted.update(self._asked_by(rubric) for rubric in rubrics or ())
+
+    def admits(self, rubric: Rubric) -> bool:
+        """Whether `check` has found whoever may be asked about a rubric."""
+        return self._asked_by(rubric) in self._admitted
+
+    def _asked_by(self, rubric: Rubric) -> str:
+        """What decides whom a rubric's criteria are asked of: the options alone, if they name a model."""
+        return f"judged: {any(judged_criteria(rubric))}" if self.options.model else rubric.hash
 
     def judging(self, trajectory: Trajectory, rubric: Rubric, documents: Documents) -> Judging:
         """The judge of one grade."""
@@ -100,12 +129,6 @@ class Judges:
     def _model(self, rubric: Rubric) -> str | None:
         """The caller's choice, else the first model that the rubric names (each criterion may name its own)."""
         return self.options.model or names_judge(rubric)
-
-
-def names_judge(rubric: Rubric) -> str | None:
-    """The first model that a rubric names, if it names any."""
-    named = [leaf.judge.model for leaf in rubric.leaves() if leaf.judge is not None]
-    return next((model for model in [rubric.judge.model, *named] if model), None)
 
 
 def _judged(rubric: Rubric) -> bool:

@@ -6,16 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from rubricgrade.grading.engine import Location, agrade, keep
+from rubricgrade.grading.admitting import admitted
+from rubricgrade.grading.engine import agrade, keep
+from rubricgrade.grading.given import Location, the_rubric, the_trajectory
 from rubricgrade.grading.judges import Judges
+from rubricgrade.grading.telling import tell_ungraded
 from rubricgrade.grading.template import Given, given_template
 from rubricgrade.grading.together import together
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.loading import load_rubric
-from rubricgrade.readers import load_trajectory
+from rubricgrade.judge.recorded import warn_of_unused
 from rubricgrade.result import Grade
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Provider, default_provider
@@ -61,23 +62,25 @@ async def agrade_all(
         store: As in `agrade`; also a function that names each trajectory's own folder.
         ungated: As in `agrade`.
         concurrency: Trajectories in work at a time. Calls to a judge have their own limit, in its options.
-        on_grade: Called with the place in the list and the grade, as each is done.
+        on_grade: Called with the place in the list and the grade, as each is done. Who does not look at each is told by
+            one warning in the log how many have no score, and why.
         executor: Who grades; default: this process, with `provider`. Only this process writes grades.
 
     Returns:
         The grades, in the order of the trajectories.
 
     Raises:
-        InputError: Something given can't be used; nothing was spent.
+        InputError: Something given can't be used, or somebody can't be asked, as in `agrade`. Nothing was spent.
     """
     if concurrency < 1:
         raise ValueError("concurrency is at least 1")
-    loaded_rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric, vars=vars)
-    loaded = [each if isinstance(each, Trajectory) else load_trajectory(Path(each)) for each in trajectories]
+    loaded_rubric = the_rubric(rubric, vars)
+    loaded = [the_trajectory(each) for each in trajectories]
     slots = asyncio.Semaphore(concurrency)
-    graders = executor or _Here(provider or default_provider())
+    provider = provider or default_provider()
+    graders = executor or _Here(provider)
     async with (
-        Judges.of(judge) as judges,
+        await admitted(Judges.of(judge), loaded_rubric, loaded, provider, here=executor is None) as judges,
         graders.grading(judges, template=template, ungated=ungated) as grade_one,
     ):
 
@@ -90,7 +93,12 @@ async def agrade_all(
                 on_grade(index, grade)
             return grade
 
-        return list(await together(one(index, each) for index, each in enumerate(loaded)))
+        grades = list(await together(one(index, each) for index, each in enumerate(loaded)))
+    if on_grade is None:
+        tell_ungraded(grades)
+    if isinstance(judge, JudgeOptions):
+        warn_of_unused(judge.verdicts, [(loaded_rubric, grade) for grade in grades])
+    return grades
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rubricgrade.checks import Bench, ItemsFault
 from rubricgrade.errors import RubricgradeError
+from rubricgrade.grading.asked import judged_criteria
 from rubricgrade.grading.criteria import items_of
-from rubricgrade.grading.engine import Location
+from rubricgrade.grading.given import Location, the_rubric, the_trajectory
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.judge.estimating import Estimate, Planned, by_criterion, total
-from rubricgrade.loading import load_rubric
-from rubricgrade.readers import load_trajectory
 from rubricgrade.rubric import Criterion, Rubric
 from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.store.verdicts import VerdictCache
@@ -66,8 +64,8 @@ async def aplan(
     Raises:
         InputError: Something given can't be used.
     """
-    loaded_rubric = rubric if isinstance(rubric, Rubric) else load_rubric(rubric, vars=vars)
-    loaded = [each if isinstance(each, Trajectory) else load_trajectory(Path(each)) for each in trajectories]
+    loaded_rubric = the_rubric(rubric, vars)
+    loaded = [the_trajectory(each) for each in trajectories]
     provider = provider or default_provider()
     cache = VerdictCache.of(judge.cache)
     if cache is not None and not cache.path.exists():
@@ -86,18 +84,7 @@ async def aplan(
 
 async def _asked(rubric: Rubric, bench: Bench) -> list[tuple[Criterion, str | None]]:
     asked: list[tuple[Criterion, str | None]] = []
-    for leaf in _judged(rubric, rubric.tops):
+    for leaf in judged_criteria(rubric):
         items = (None,) if leaf.for_each is None else await items_of(leaf, rubric, bench)
         asked += [(leaf, item) for item in items]
     return asked
-
-
-def _judged(rubric: Rubric, criteria: Sequence[Criterion]) -> Iterator[Criterion]:
-    """The judged criteria that apply; groups are walked into."""
-    for criterion in criteria:
-        if not rubric.applies(criterion):
-            continue
-        if criterion.criteria is not None:
-            yield from _judged(rubric, criterion.criteria)
-        elif criterion.judge is not None:
-            yield criterion

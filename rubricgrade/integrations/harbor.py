@@ -11,6 +11,7 @@ from typing import Any
 
 from rubricgrade.errors import RubricgradeError
 from rubricgrade.grading import agrade
+from rubricgrade.grading.judges import Judges
 from rubricgrade.integrations.harbor_files import harbor_trajectory, task_rubric, write_reward
 from rubricgrade.integrations.hosts import host
 from rubricgrade.loading import load_rubric
@@ -29,6 +30,9 @@ class RubricVerifier(base.BaseVerifier):
         judge: The model that judges.
         workdir: Where the agent's files are in the environment; default: where its commands start.
         **given: What Harbor passes to every verifier.
+
+    Raises:
+        InputError: The model can't be asked.
     """
 
     def __init__(
@@ -36,7 +40,8 @@ class RubricVerifier(base.BaseVerifier):
     ) -> None:
         super().__init__(**given)  # pyright: ignore[reportUnknownMemberType] - the host has no types here
         self._rubric = rubric
-        self._judge = judge
+        self._judges = Judges.of(judge)
+        self._judges.check(None)
         self._workdir = workdir
 
     async def verify(self) -> Any:
@@ -65,7 +70,7 @@ class RubricVerifier(base.BaseVerifier):
         with tempfile.TemporaryDirectory() as place:
             workspace = Path(place) / "workspace"
             await self.environment.download_dir(source_dir=await self._where(), target_dir=workspace)
-            return await agrade(trajectory.located(workspace=workspace), rubric, judge=self._judge)
+            return await agrade(trajectory.located(workspace=workspace), rubric, judge=self._judges)
 
     async def _where(self) -> str:
         if self._workdir is not None:

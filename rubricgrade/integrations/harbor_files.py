@@ -18,6 +18,7 @@ from rubricgrade.errors import InputError
 from rubricgrade.grading import grade
 from rubricgrade.loading import load_rubric
 from rubricgrade.readers import load_trajectory
+from rubricgrade.readers.native import replace_file
 from rubricgrade.result import Grade
 from rubricgrade.rewards.conversation import from_messages
 from rubricgrade.rubric import Rubric
@@ -40,12 +41,11 @@ def write_reward(grade: Grade, folder: Path) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     for name in STALE:
         (folder / name).unlink(missing_ok=True)
-    (folder / DETAILS).write_text(grade.to_json(), "utf-8")
+    # The agent may have been at work here: a link that it has left is replaced, and not written through.
+    replace_file(folder / DETAILS, grade.to_json().encode())
     if grade.score is None:
         return False
-    part = folder / f".{REWARD}"
-    part.write_text(json.dumps({"reward": grade.score}) + "\n", "utf-8")
-    part.replace(folder / REWARD)
+    replace_file(folder / REWARD, (json.dumps({"reward": grade.score}) + "\n").encode())
     return True
 
 

@@ -49,7 +49,8 @@ class Rewarder:
         tally: How many episodes ended how.
 
     Raises:
-        RubricError: The rubric can't be used; said now, not in the middle of a run.
+        InputError: The rubric can't be used, or a model that may be asked can't be (no such provider, no key, no such
+            file); said now, not in the middle of a run. Nobody is asked with ``JudgeOptions(offline=True)``.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Rewarder:
         }
         self._rubrics = Rubrics(rubric)
         self._judges = Judges.of(judge)
+        self._judges.check(self._rubrics.known, varying=True)
         self._provider = provider
         self._template = template
         self._store = None if store is None else Path(store)
@@ -108,8 +110,20 @@ class Rewarder:
             found = await asyncio.gather(
                 *(self._rewarded(build, row, until) for build, row in zip(builds, rows, strict=True))
             )
-        self.tally.take([each.cause for each in found])
+        before = self.tally.counts
+        try:
+            self.tally.take([each.cause for each in found])
+        finally:
+            self._tell(before, found)
         return found
+
+    def _tell(self, before: Mapping[str, int], found: Sequence[Rewarded]) -> None:
+        """Warn of a cause when it is new, and at every power of ten of its count: not once per rollout."""
+        latest = {each.cause: each.message for each in found if each.cause is not None}
+        for cause, count in self.tally.counts.items():
+            known = before.get(cause, 0)
+            if cause in latest and (not known or len(str(count)) > len(str(known))):
+                LOG.warning("episodes without a reward (%s), so far %d: %r", cause, count, latest[cause][:500])
 
     async def _rewarded(self, build: Build, row: Mapping[str, Any], until: float | None) -> Rewarded:
         try:
@@ -125,8 +139,6 @@ class Rewarder:
             if cause == "fault":
                 LOG.exception("a defect while grading; this episode has no reward")
             rewarded = Rewarded(None, cause, f"{type(error).__name__}: {error}")
-        if rewarded.reward is None:
-            LOG.warning("not graded (%s): %r", rewarded.cause, rewarded.message[:500])
         return rewarded
 
     async def _grade(self, trajectory: Trajectory, row: Mapping[str, Any]) -> Grade:

@@ -1,4 +1,7 @@
-"""autorubric: ``name, weight, requirement, options`` in a list or in sections, with guidelines."""
+"""autorubric: ``name, weight, requirement, options`` in a list or in sections, with guidelines; alone or in a data set.
+
+A data set has one rubric for all of its items, or items that bring their own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from rubricgrade.interchange.lists import entries
 from rubricgrade.readers.shapes import as_object, as_text
 
 OWN = {"name", "options", "scale_type", "aggregation"}
+READ = {"guidelines", "criteria", "sections", "rubric", "name", "prompt", "reference_submission"}
 USUAL_WEIGHT = 10
 """What autorubric gives to a criterion without a weight."""
 
@@ -16,18 +20,34 @@ USUAL_WEIGHT = 10
 def matches(value: Any) -> bool:
     """Whether it holds requirements with what only autorubric has."""
     fields = as_object(value) or {}
-    found = [one for _, one in _criteria(value)]
+    found = [one for each in (value, *_items(fields)) for _, one in _criteria(each)]
     asks = bool(found) and all("requirement" in one for one in found)
     return asks and ("guidelines" in fields or any(OWN & one.keys() for one in found))
 
 
 def read(value: Any, name: str) -> list[Imported]:
-    """The rubric."""
+    """The rubric; of a data set the one of all items, then those of items that bring their own."""
     fields = as_object(value) or {}
-    draft = Draft(name, guidance=as_text(fields.get("guidelines")) or "")
-    for key in sorted(fields.keys() - {"guidelines", "criteria", "sections", "rubric"}):
+    shared = [_rubric(value, name)] if _criteria(value) else []
+    own = [(number, item) for number, item in enumerate(_items(fields), 1) if _criteria(item)]
+    return [*shared, *(_rubric(item, f"{name}-{number}") for number, item in own)]
+
+
+def _items(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a data set."""
+    return entries(fields.get("items"))
+
+
+def _rubric(value: Any, name: str) -> Imported:
+    fields = as_object(value) or {}
+    described = as_text(fields.get("prompt")) or ""
+    reference = as_text(fields.get("reference_submission")) or ""
+    inner = as_object(fields.get("rubric")) or {}
+    guidance = as_text(fields.get("guidelines")) or as_text(inner.get("guidelines")) or ""
+    draft = Draft(name, description=described, guidance=guidance, reference=reference)
+    for key in sorted(key for key in fields.keys() - READ if fields[key] not in (None, "")):
         draft.lose(f"{key!r} has no place here")
-    return [draft.finish([_criterion(one, section, draft) for section, one in _criteria(value)])]
+    return draft.finish([_criterion(one, section, draft) for section, one in _criteria(value)])
 
 
 def _criterion(one: dict[str, Any], section: str, draft: Draft) -> dict[str, Any]:

@@ -19,15 +19,26 @@ def entries(value: Any) -> list[dict[str, Any]]:
 
 
 def is_gandalf(value: Any) -> bool:
-    """Whether it is a list of ``{criterion, weight}``."""
-    return bool(entries(value)) and all({"criterion", "weight"} <= one.keys() for one in entries(value))
+    """Whether it is a list of ``{criterion, weight}``, or of ``{criteria, weight}`` as before version 1."""
+    found = entries(value)
+    return bool(found) and all("weight" in one and ("criterion" in one or _asked(one)) for one in found)
 
 
 def read_gandalf(value: Any, name: str) -> list[Imported]:
-    """The rubric of a gandalf list."""
+    """The rubric of a gandalf list; at first a penalty was a positive weight with ``negative: true``."""
     draft = Draft(name)
-    _note_keys(draft, entries(value), {"criterion", "weight"})
-    return [draft.finish([draft.criterion(one["criterion"], one["weight"]) for one in entries(value)])]
+    _note_keys(draft, entries(value), {"criterion", "criteria", "weight", "negative"})
+    return [draft.finish([_gandalf(one, draft) for one in entries(value)])]
+
+
+def _gandalf(one: dict[str, Any], draft: Draft) -> dict[str, Any]:
+    made = draft.criterion(one.get("criterion", _asked(one)), one["weight"])
+    return {**made, "points": -abs(made["points"])} if one.get("negative") is True else made
+
+
+def _asked(one: dict[str, Any]) -> str | None:
+    """The text under ``criteria``; other formats have a list there."""
+    return as_text(one.get("criteria"))
 
 
 def is_healthbench(value: Any) -> bool:

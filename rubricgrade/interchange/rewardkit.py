@@ -68,7 +68,11 @@ def _optional(one: dict[str, Any]) -> bool:
 def _criterion(one: dict[str, Any], draft: Draft, files: list[Any]) -> dict[str, Any]:
     for key in sorted(one.keys() - KNOWN):
         draft.lose(f"{key!r} has no place here")
+    if one.get("name") and one.get("id"):
+        draft.lose("ids of criteria that have names")
     annotations = as_object(one.get("annotations")) or {}
+    for key in sorted(annotations.keys() - {"type", "importance"}):
+        draft.lose(f"annotations.{key} has no place here")
     negate = one.get("negate", "negative" in str(annotations.get("type", "")).lower())
     steps = _steps(one, draft)
     judge: dict[str, Any] = {}

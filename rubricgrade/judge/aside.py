@@ -11,7 +11,7 @@ from typing import Any
 from rubricgrade import digest
 from rubricgrade.chat.contract import AskFailed, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.judge.asking import Ask, again, not_read, planted_in, with_more_room
+from rubricgrade.judge.asking import NO_ANSWER, Ask, again, not_read, planted_in, spoken, with_more_room
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.reply import Unreadable, read_object
 from rubricgrade.judge.view import View
@@ -51,7 +51,7 @@ class Aside:
             key: The key that the object must have.
 
         Returns:
-            The object; None if two replies could not be read.
+            The object; None if the judge would not answer, or two replies could not be read.
 
         Raises:
             JudgeError: No reply was to be had.
@@ -71,11 +71,13 @@ class Aside:
                     self.usage += error.usage
                 raise
             self.usage += reply.usage
+            if reply.finish in NO_ANSWER:
+                return None
             if reply.finish == "length":
                 request = with_more_room(request)
                 continue
             try:
-                found = read_object(reply.text, set(schema["properties"]), key, planted=planted_in(record, text))
+                found = read_object(spoken(reply), set(schema["properties"]), key, planted=planted_in(record, text))
             except Unreadable as fault:
                 request = again(request, reply, not_read(reply, fault))
                 continue

@@ -237,7 +237,14 @@ def cut_words(reply: Reply, limit: int | None) -> str:
     return f"the judge's reply was cut at {limit} tokens, also when it got more room"
 
 
-def _read(reply: Reply, question: Question, view: View) -> Reading:
+def spoken(reply: Reply) -> str:
+    """What a reply says. Raises `Unreadable` if it says nothing, or waits for a tool before it says its last word."""
+    if reply.calls:
+        raise Unreadable("it calls a tool, and there is none")
     if reply.finish == "empty":
         raise Unreadable("it is empty")
-    return read_reply(reply.text, question.choices, style=question.style, planted=planted_in(view, question.text))
+    return reply.text
+
+
+def _read(reply: Reply, question: Question, view: View) -> Reading:
+    return read_reply(spoken(reply), question.choices, style=question.style, planted=planted_in(view, question.text))

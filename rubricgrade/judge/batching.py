@@ -19,6 +19,7 @@ from rubricgrade.judge.asking import (
     not_read,
     planted_in,
     said,
+    spoken,
     weigh,
     with_more_room,
 )
@@ -141,11 +142,9 @@ def _next(request: Request, reply: Reply, state: _State, view: View, options: Ju
 
 
 def _read(reply: Reply, asked: Mapping[str, Question], view: View) -> dict[str, Reading | Unreadable]:
-    if reply.finish == "empty":
-        raise Unreadable("it is empty")
     choices = {name: question.choices for name, question in asked.items()}
     return read_batch(
-        reply.text, choices, planted=planted_in(view, "\n\n".join(question.asked for question in asked.values()))
+        spoken(reply), choices, planted=planted_in(view, "\n\n".join(question.asked for question in asked.values()))
     )
 
 

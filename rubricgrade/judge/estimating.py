@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rubricgrade.chat.prices import Price
-from rubricgrade.chat.reading import Tokens
+from rubricgrade.chat.tokens import Tokens
 from rubricgrade.judge.room import token_range
 
 Span = tuple[int, int]

@@ -31,7 +31,8 @@ from rubricgrade.judge.view import View, render
 from rubricgrade.judge.warming import Warming
 from rubricgrade.result import NO_USAGE, Cause
 from rubricgrade.rubric import Criterion, Rubric
-from rubricgrade.store.verdicts import Verdict, VerdictCache
+from rubricgrade.store.recorded import Verdict
+from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Trajectory
 
 _MOST_BATCH = 100
@@ -103,7 +104,7 @@ class Judging:
             judged = await self._decide(criterion, item)
         finally:
             self._deciding -= 1
-        trouble = await self._memory.flush(all_done=not self._deciding)
+        trouble = () if self._deciding else await self._polling.written()
         return preceded(judged, Spent(notes=trouble)) if trouble else judged
 
     async def plan(self, asked: Sequence[tuple[Criterion, str | None]]) -> list[Planned]:
@@ -219,7 +220,11 @@ class Judging:
         if self._chat is None or not case.models:
             self._memory.miss(case.criterion, case.item, case.question)
             return opened("no_judge", NOT_RECORDED if self._options.offline else NO_JUDGE, case.model)
-        return opened("judge_failed", str(self._shelf.fitted(case.record)), case.model)
+        message = str(self._shelf.fitted(case.record))
+        if why := case.record.overlong:
+            judged = opened("cannot_tell", f"{message}, by the agent's own doing: {why}", case.model)
+            return replace(judged, verdict="cannot_tell")
+        return opened("judge_failed", message, case.model)
 
     async def _canary_trouble(self) -> str | None:
         """Wait for the canaries of all records of the trajectory; why no verdict on it counts, if there is a reason."""

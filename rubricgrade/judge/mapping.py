@@ -19,7 +19,7 @@ from rubricgrade.judge.retrieving import needed
 from rubricgrade.judge.view import View, render
 
 MOST_PIECES = 32
-"""Pieces of one record; a longer one is not read."""
+"""Pieces of one record, unless the author says how much of it is to be read; one of more pieces is not read."""
 
 MOST_PASSAGES = 12
 """Passages of one piece."""
@@ -42,8 +42,8 @@ async def map_pieces(need: Need) -> View | None:
         JudgeError: The judge could not be asked.
     """
     record = need.record
-    pieces = list(pieces_of(record, need.room))
-    if need.aside is None or len(pieces) > MOST_PIECES:
+    pieces = pieces_to_read(record, need.room)
+    if need.aside is None or not pieces:
         return None
     asked = need.question.asked
     spans: Spans = {}
@@ -61,6 +61,14 @@ async def map_pieces(need: Need) -> View | None:
         if sum(record.sizes[place.name] - place.missing for place in places) <= need.room:
             return render(record, places, "mapped", cut=False, about=(about,))
     return None
+
+
+def pieces_to_read(record: Record, room: int) -> list[tuple[Place, ...]]:
+    """The pieces in which all of a record is read; none if it is too long for that."""
+    if record.overlong:
+        return []
+    pieces = list(pieces_of(record, room))
+    return pieces if record.sight.read_at_most or len(pieces) <= MOST_PIECES else []
 
 
 def pieces_of(record: Record, room: int) -> Iterator[tuple[Place, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,12 +28,12 @@ from rubricgrade.judge.verdict import Judged, remembered
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
 from rubricgrade.rubric import Criterion, Rubric
-from rubricgrade.store.verdicts import Kept, RecordedQuote, Verdict, VerdictCache, read_verdicts
+from rubricgrade.store.recorded import RecordedQuote, Verdict, read_recorded
+from rubricgrade.store.verdicts import Kept, VerdictCache
 from rubricgrade.trajectory import Trajectory
 from rubricgrade.version import source_hash
 
 _JUDGED = TypeAdapter(Judged)
-_KEPT_BACK = 5.0  # seconds that verdicts may wait to be written together
 
 
 class Memory:
@@ -50,25 +50,18 @@ class Memory:
         self._rubric = rubric
         self._options = options
         self._cache = cache
-        self._recorded: dict[str, list[Verdict]] = {}
         self._missing: dict[str, Verdict] = {}
         self._votes: list[Verdict] = []
         self._conclusions: dict[str, str] = {}
         self._troubled = False
         self._bases: dict[str, str | None] = {}
         self._prompts: dict[str, Mapping[str, str]] = {}
-        self._written = time.monotonic()
-        for path in options.verdicts:
-            for verdict in read_verdicts(path):
-                votes = self._recorded.setdefault(verdict.question, []) if not verdict.open else []
-                # A line that stands twice is one vote.
-                if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one in votes):
-                    votes.append(verdict)
+        self._recorded = [(path, read_recorded(path).answered) for path in options.verdicts]
 
     @property
     def recorded(self) -> bool:
         """Whether there are recorded verdicts at all."""
-        return bool(self._recorded)
+        return any(answered for _, answered in self._recorded)
 
     @property
     def unanswered(self) -> tuple[Verdict, ...]:
@@ -77,7 +70,15 @@ class Memory:
 
     def recall(self, question: Question, record: Record) -> list[Cast]:
         """Every recorded verdict on a question; several are votes. Their quotes are looked up in the whole record."""
-        return [self._cast(verdict, question, record.sources) for verdict in self._recorded.get(question.identity, ())]
+        votes: list[Verdict] = []
+        casts: list[Cast] = []
+        for path, answered in self._recorded:
+            for verdict, line in ((each.verdict, each.line) for each in answered.get(question.identity, ())):
+                # A line that stands twice is one vote.
+                if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one in votes):
+                    votes.append(verdict)
+                    casts.append(self._cast(verdict, question, record.sources, place=f"{path}:{line}: "))
+        return casts
 
     def cached(self, asking: Asking, ballot: Ballot) -> tuple[Cast | None, tuple[str, ...]]:
         """The vote as it was cast before, if it still counts; and what went wrong with the cache."""
@@ -90,7 +91,7 @@ class Memory:
             return None, (str(error),)
         if verdict is None:
             return None, ()
-        cast = self._cast(verdict, asking.question, asking.view.sources, cached=True)
+        cast = self._cast(verdict, asking.question, asking.view.sources)
         return (None if cast.answer is None else cast), ()
 
     def concluded(self, case: Case, room: int) -> Judged | None:
@@ -145,26 +146,17 @@ class Memory:
             parts = {SYSTEM_HASH: wording.SYSTEM, view.text_hash: view.text, digest.of_bytes(text.encode()): text}
             self._prompts[prompt] = parts
 
-    async def flush(self, *, all_done: bool) -> tuple[str, ...]:
-        """Write what was kept: when nothing is under way any more, and every now and then.
-
-        Args:
-            all_done: Nothing is under way.
+    def flush(self) -> asyncio.Future[Exception | None] | None:
+        """Have written what was kept since the last time, together with what other grades keep.
 
         Returns:
-            What went wrong: a full disk is no reason to lose a verdict.
+            What went wrong, once that is known; None if nothing is to be written.
         """
-        waiting = self._votes or self._prompts or self._conclusions
-        if self._cache is None or not waiting or not (all_done or time.monotonic() - self._written > _KEPT_BACK):
-            return ()
+        if self._cache is None or not (self._votes or self._prompts or self._conclusions):
+            return None
         kept = Kept(self._votes, self._prompts, self._conclusions)
         self._votes, self._prompts, self._conclusions = [], {}, {}
-        self._written = time.monotonic()
-        try:
-            await self._cache.keep_soon(kept)
-        except StoreError as error:
-            return (str(error),)
-        return ()
+        return self._cache.keep_soon(kept)
 
     def reply(self, key: str) -> tuple[str | None, tuple[str, ...]]:
         """A reply that was kept on the way to a verdict, and what went wrong with the cache."""
@@ -236,10 +228,13 @@ class Memory:
             **filled,
         )
 
-    def _cast(self, verdict: Verdict, question: Question, sources: Sources, *, cached: bool = False) -> Cast:
+    def _cast(self, verdict: Verdict, question: Question, sources: Sources, *, place: str = "") -> Cast:
+        """A vote from before: recorded, in that place of a file, or cached."""
         quotes = tuple(Quote(each.quote, each.where) for each in verdict.evidence)
         evidence = look_up(quotes, sources)
-        answer = verdict.answer
+        # Labels and grades say met where a judge says yes.
+        named = (choice for choice, name in question.names.items() if name == verdict.answer)
+        answer = verdict.answer if verdict.answer in question.choices else next(named, verdict.answer)
         cast = Cast(
             answer=answer,
             reasoning=verdict.reasoning,
@@ -247,12 +242,13 @@ class Memory:
             evidence=evidence,
             model=verdict.served or verdict.recorded_by,
             reply=verdict.reply,
-            cached=cached,
-            recorded_by=None if cached else verdict.recorded_by,
+            cached=not place,
+            recorded_by=verdict.recorded_by if place else None,
             prompt=verdict.prompt,
         )
         if answer not in (*question.choices, "cannot_tell"):
-            message = f'the recorded answer "{answer}" is none of {", ".join(question.choices)}, cannot_tell'
+            listed = ", ".join((*question.listed, "cannot_tell"))
+            message = f'{place}the recorded answer "{answer}" is no answer to this question: write one of {listed}'
             return replace(cast, answer=None, cause="judge_unparseable", message=message)
         gap = gap_of(answer, evidence, question, strict=self._options.strict_evidence)
         return cast if gap is None else uncarried(cast, gap, self._options, f'"{answer}" is recorded, but')

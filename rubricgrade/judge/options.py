@@ -35,6 +35,8 @@ class JudgeOptions:
         concurrency: Calls at a time.
         per_minute: Calls, failed attempts included, that may start in a minute at one place (the origin of an API),
             evenly spaced; None sets no pace.
+        tokens_per_minute: Tokens, of prompt and reply, of the calls that may start in a minute at one place: as many as
+            are to be expected at most, put right by what was counted; None sets no limit.
         max_cost: US dollars after which no call is made.
         offline: Make no call: recorded verdicts and the cache only.
         verdicts: Files of recorded verdicts; what they decide is not asked.
@@ -64,6 +66,7 @@ class JudgeOptions:
     timeout: float = 120.0
     concurrency: int = 8
     per_minute: float | None = None
+    tokens_per_minute: float | None = None
     max_cost: float | None = None
     offline: bool = False
     verdicts: tuple[Path, ...] = ()
@@ -89,6 +92,7 @@ class JudgeOptions:
                 ("timeout", "more than 0 seconds", self.timeout > 0),
                 ("concurrency", "at least 1", self.concurrency > 0),
                 ("per_minute", "more than 0", self.per_minute is None or self.per_minute > 0),
+                ("tokens_per_minute", "more than 0", self.tokens_per_minute is None or self.tokens_per_minute > 0),
                 ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),
             )
             if not right

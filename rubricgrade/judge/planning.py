@@ -13,11 +13,10 @@ from rubricgrade.judge.asking import ROOM
 from rubricgrade.judge.batching import Batch
 from rubricgrade.judge.case import Asking, Case
 from rubricgrade.judge.estimating import Estimate, Planned, call, total
-from rubricgrade.judge.mapping import MOST_PIECES, pieces_of
+from rubricgrade.judge.mapping import pieces_to_read
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.panel import Ballot, ballots
-from rubricgrade.judge.record import Record
 from rubricgrade.judge.shelf import Shelf
 from rubricgrade.judge.view import View
 
@@ -121,7 +120,7 @@ class Planner:
         model, own = case.models[0], len(case.question.text.encode())
         room = self.shelf.view_room
         least = self._priced(model, room, own, first=True)
-        pieces = _pieces(case.record, room)
+        pieces = len(pieces_to_read(case.record, room))
         read = total([self._priced(model, room, own, first=True)] * (pieces + 1)) if pieces else Estimate()
         return total([least, least, read.or_nothing])
 
@@ -131,9 +130,3 @@ class Planner:
         longest = self.options.max_tokens or ROOM
         system = len(wording.SYSTEM.encode())
         return call(self._prices[model], system + shared, own, longest, self.options.style, first=first)
-
-
-def _pieces(record: Record, room: int) -> int:
-    """How many pieces a record is read in; 0 if it is too long for that."""
-    count = len(list(pieces_of(record, room)))
-    return count if count <= MOST_PIECES else 0

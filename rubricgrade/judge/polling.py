@@ -10,7 +10,7 @@ from typing import Any
 
 from rubricgrade import digest
 from rubricgrade.chat.contract import Chat, Request
-from rubricgrade.errors import JudgeError
+from rubricgrade.errors import JudgeError, StoreError
 from rubricgrade.judge import wording
 from rubricgrade.judge.asking import ROOM, Cast, cast_vote
 from rubricgrade.judge.batching import Batch, cast_batch
@@ -45,6 +45,7 @@ class Polling:
         self._memory = memory
         self._options = options
         self.gathering: Gathering[Asking] = Gathering()
+        self._writes: list[asyncio.Future[Exception | None]] = []
 
     async def votes(self, asking: Asking, models: tuple[str, ...], wanted: Wanted, room: int) -> Votes:
         """All votes on a question.
@@ -73,6 +74,19 @@ class Polling:
         if reason is not None and self._options.escalate is not None:
             casts.append(await self._one(replace(asking, batch=1), Ballot(self._options.escalate, 0), room))
         return Votes(tuple(casts), panel, reason)
+
+    async def written(self) -> tuple[str, ...]:
+        """Wait until all that was decided so far is kept.
+
+        Returns:
+            What went wrong: a full disk is no reason to lose a verdict.
+        """
+        self._write()
+        writes, self._writes = self._writes, []
+        faults = [fault for each in writes if (fault := await each) is not None]
+        if defect := next((fault for fault in faults if not isinstance(fault, StoreError)), None):
+            raise defect
+        return tuple(dict.fromkeys(map(str, faults)))
 
     def request(
         self, model: str, record: View | str, text: str, schema: Mapping[str, Any], more_tokens: int = 0
@@ -115,7 +129,13 @@ class Polling:
         else:
             cast = await self._alone(self._chat, asking, ballot)
         self._memory.keep(asking, ballot, cast)
+        # It is paid for, so it waits for no slower one: the grade may be cancelled, or the process killed.
+        self._write()
         return replace(cast, notes=(*cast.notes, *notes)) if notes else cast
+
+    def _write(self) -> None:
+        if written := self._memory.flush():
+            self._writes.append(written)
 
     async def _alone(self, chat: Chat, asking: Asking, ballot: Ballot) -> Cast:
         view, question = asking.view, asking.question

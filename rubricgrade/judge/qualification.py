@@ -173,6 +173,7 @@ async def qualify(
         timeout=options.timeout,
         concurrency=options.concurrency,
         per_minute=options.per_minute,
+        tokens_per_minute=options.tokens_per_minute,
         style=options.style,
         strict_evidence=options.strict_evidence,
         extra=options.extra,

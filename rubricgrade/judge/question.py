@@ -152,6 +152,17 @@ class Questions:
         return replace(worded.question, identity=digest.of_members({**worded.members, **record.members}))
 
 
+def answers_of(criterion: Criterion, rubric: Rubric) -> dict[str, str]:
+    """What may be recorded as the answer to a judged criterion, with the choice that each stands for.
+
+    A yes-or-no question takes the verdict's name too, as labels and grades have it: ``met`` is yes.
+    """
+    scale = (criterion.judge or Judge()).over(rubric.judge).scale
+    if scale is None:
+        return {YES: YES, NO: NO, "met": YES, "not_met": NO, CANNOT_TELL: CANNOT_TELL}
+    return {choice: choice for choice in (*(each.choice for each in scale), CANNOT_TELL)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Worded:
     """A question that is about no episode yet, and its part of the identity."""

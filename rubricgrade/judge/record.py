@@ -16,6 +16,9 @@ from rubricgrade.rubric.judge import DEFAULT_SEES
 from rubricgrade.trajectory import Trajectory
 
 MARGIN = "| "
+READ_AT_MOST = 8_000_000
+"""Characters of an agent's work that are read unless the author says otherwise."""
+
 FileSection = Literal["artifacts", "world"]
 FILE_SECTIONS: tuple[FileSection, ...] = ("artifacts", "world")
 
@@ -29,6 +32,7 @@ class Sight:
         artifacts: Globs of workspace files.
         world: Globs of files that tools keep.
         render: How documents are to be shown.
+        read_at_most: Characters of the agent's work that are read, in pieces if need be; None: `READ_AT_MOST`.
         chosen: Whether the author named the parts; what he asked for and nobody has is then missing, not just absent.
     """
 
@@ -36,6 +40,7 @@ class Sight:
     artifacts: tuple[str, ...] = ()
     world: tuple[str, ...] = ()
     render: str = "text"
+    read_at_most: int | None = None
     chosen: bool = False
 
     @property
@@ -56,6 +61,7 @@ def sight_of(settings: Judge, trajectory: Trajectory) -> Sight:
         artifacts=declared if settings.artifacts is None else settings.artifacts,
         world=settings.world or (),
         render=settings.render or "text",
+        read_at_most=settings.read_at_most,
         chosen=settings.sees is not None,
     )
 
@@ -116,12 +122,26 @@ class Record:
         """Hash of what a view of it depends on besides its `members`: how files were read, and what is missing."""
         files = [[each.path, _hash(each.text), each.note, each.complete] for each in self.files]
         pictures = [digest.of_bytes(picture) for each in self.files for picture in each.pictures]
-        return digest.of_value([files, pictures, self.seeing, self.lacks])
+        return digest.of_value([files, pictures, self.seeing, self.lacks, self.withheld])
 
     @cached_property
     def lacks(self) -> tuple[str, ...]:
         """What was asked for and is not there, for reasons of ours, in words."""
         return tuple(_lacks(self))
+
+    @cached_property
+    def withheld(self) -> tuple[str, ...]:
+        """What was asked for and is not there by the agent's own doing, in words."""
+        return tuple(
+            f"a part of file_{n} ({one_line(file.note, 200)})" for n, file in _incomplete(self.files, by_agent=True)
+        )
+
+    @cached_property
+    def overlong(self) -> str:
+        """Why it is not read to its end, if the agent has made it longer than what is read; else empty."""
+        size = sum(self.sizes[place.name] for place in self.places if _suspect(place))
+        most = self.sight.read_at_most or READ_AT_MOST
+        return f"{size:,} characters of the agent's work, of which {most:,} are read" if size > most else ""
 
     def missing(self, section: FileSection) -> str:
         """Why there are no files of a section at all; empty if there can be."""
@@ -153,7 +173,7 @@ def _lacks(record: Record) -> Iterator[str]:
     for section in FILE_SECTIONS:
         if record.sight.globs(section) and (missing := record.missing(section)):
             yield f"{section}: {missing}"
-    yield from _unread(record.files)
+    yield from (f"a part of file_{number}" for number, _ in _incomplete(record.files, by_agent=False))
     if record.sight.render != "text":
         wanted = pictures_of(record.trajectory, record.places)
         if missing := [each.where for each in wanted if each not in record.pictures]:
@@ -163,7 +183,7 @@ def _lacks(record: Record) -> Iterator[str]:
         yield "diff: not recorded with this trajectory"
 
 
-def _unread(files: Sequence[Document]) -> Iterator[str]:
+def _incomplete(files: Sequence[Document], *, by_agent: bool) -> Iterator[tuple[int, Document]]:
     for number, document in enumerate(files, 1):
-        if not document.complete:
-            yield f"a part of file_{number}"
+        if not document.complete and document.withheld == by_agent:
+            yield number, document

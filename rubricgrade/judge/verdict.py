@@ -15,8 +15,8 @@ from rubricgrade.result import NO_USAGE, Cause, Evidence, JudgeRecord, Shown, Us
 _DIRECT_NOTE = "the judge was asked for the answer only: no reasoning, no evidence"
 _LOCAL_NOTE = (
     "a model that ran in this process decided; ones of a few billion parameters show that everything works, and are no "
-    "measure of quality (a 0.5B model: right on 29 of 40 yes-or-no criteria over real trajectories, where always "
-    "giving the more frequent answer is right on 24)"
+    "measure of quality (a 0.5B model: right on 68 of 128 plain facts of recorded episodes, where always giving the "
+    "more frequent answer is right on 80)"
 )
 
 
@@ -58,7 +58,8 @@ class Judged:
     Attributes:
         verdict: ``met``, ``not_met``, a choice of the scale; ``cannot_tell``, ``not_run`` or ``error`` while open.
         value: 0 to 1; None while open. An author's `if_cannot_tell: worst` is for verdicts whose cause is
-            ``cannot_tell``: there the judge could not tell. Any other cause is a fault of ours.
+            ``cannot_tell``: the judge could not tell, or the agent kept from it what it would have had to see. Any
+            other cause is a fault of ours.
         cause: Why it is open.
         message: The same for people.
         reasoning: Of the vote that decided.
@@ -110,8 +111,11 @@ def concluded(
     blind = winner is not None and winner != CANNOT_TELL and question.blind(winner) and not by_hand
     if blind and view.incomplete:
         message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
+        if view.withheld:
+            message += f", by the agent's own doing: {'; '.join(view.withheld)}"
+        why: Cause = "cannot_tell" if view.withheld else "judge_failed"
         cut = view.cut and not view.record.lacks
-        return Judged("cannot_tell", None, "judge_failed", message, said.reasoning, said.evidence, record, blind=cut)
+        return Judged("cannot_tell", None, why, message, said.reasoning, said.evidence, record, blind=cut)
     verdict, cause, message = _outcome(question, deciding, winner)
     value = question.values[winner] if winner is not None and cause is None else None
     return Judged(verdict, value, cause, message, said.reasoning, said.evidence, record)
@@ -165,6 +169,7 @@ def _record(
         model=by or model or "",
         prompt=next((cast.prompt for cast in casts if cast.prompt), prompt),
         prompt_version=PROMPT_VERSION,
+        question=question.identity,
         votes=tuple(
             Vote(
                 answer=cast.answer or "error",

@@ -56,8 +56,16 @@ class View:
 
     @property
     def incomplete(self) -> bool:
-        """Whether something is missing for reasons of ours, so that absence proves nothing."""
-        return self.cut or bool(self.record.lacks)
+        """Whether something is missing, for reasons of ours or of the agent's, so that absence proves nothing."""
+        return self.cut or bool(self.record.lacks or self.record.withheld)
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """What is missing by the agent's own doing, in words; empty if anything is missing for a reason of ours."""
+        record = self.record
+        if record.lacks or (self.cut and not record.overlong):
+            return ()
+        return (*record.withheld, *([record.overlong] if self.cut else []))
 
     @cached_property
     def text_hash(self) -> str:
@@ -124,7 +132,7 @@ def render(
         text=fenced("\n\n".join(sections.values()), record.trajectory.hash, wording.RECORD),
         sources=Sources(places),
         parts={name: len(text) for name, text in sections.items()},
-        left_out=(*about, *gaps, *cuts, *record.lacks, *_by_choice(record)),
+        left_out=(*about, *gaps, *cuts, *record.lacks, *record.withheld, *_by_choice(record)),
         cut=cut,
         strategy=strategy,
         record=record,

@@ -36,6 +36,7 @@ UNTWINNED = "RG201"  # tests of a sealed suite that tampering code could pass
 RUNS_AGENT = "RG202"  # author's code that seems to run what the agent left
 NETWORK = "RG203"  # a command that needs a network, where there is none
 SHARED = "RG204"  # tests of a sealed suite that share a process
+FAILS = "RG205"  # a line of a check that fails whenever it is reached
 SHARE = "RG301"  # one criterion worth more than two fifths of the points
 ESCAPE = "RG302"  # a penalty that falls away when something else is missed
 UNREACHABLE = "RG303"  # a group that can never be fully met

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import csv
 import io
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.util import decode_source
 from typing import Any, cast
 
 from rubricgrade.errors import Fault
 from rubricgrade.loading import codes
 from rubricgrade.loading.data import data_document
 from rubricgrade.loading.document import Document
+from rubricgrade.loading.functions import function_fault, module_of
 from rubricgrade.loading.references import Reference
-from rubricgrade.rubric.check import Cases, Table
+from rubricgrade.rubric.check import Cases
+from rubricgrade.rubric.files import Table
 from rubricgrade.rubric.rules import nearest
 
 FUNCTION_CASE = frozenset({"id", "args", "kwargs", "expected", "raises"})
@@ -27,16 +27,16 @@ PROGRAM_FORM = '[{"args": ["--total"], "stdin": "2\\n3\\n", "stdout": "5\\n"}]'
 def content_faults(named: Iterable[Reference], sealed: Mapping[str, bytes], document: Document) -> list[Fault]:
     """A fault for each file that lacks what is asked of it, at the key that names it or inside the file."""
     faults: list[Fault] = []
-    functions: dict[str, frozenset[str] | str] = {}
+    modules: dict[str, ast.Module | str] = {}
     for reference in named:
         path, data = reference.path, sealed.get(reference.path)
         if data is None:
             continue
         match reference.use:
             case str() as function:
-                if path not in functions:
-                    functions[path] = _bound_names(data, path)
-                message = _no_function(function, functions[path], path)
+                if path not in modules:
+                    modules[path] = module_of(data, path)
+                message = function_fault(modules[path], function, path, reference.given)
                 faults += [document.fault(reference.place, message, codes.CONTENT)] if message else []
             case Cases() as spec:
                 faults += _case_faults(spec, data, path)
@@ -46,45 +46,6 @@ def content_faults(named: Iterable[Reference], sealed: Mapping[str, bytes], docu
             case None:
                 pass
     return faults
-
-
-def _no_function(name: str, bound: frozenset[str] | str, path: str) -> str:
-    if isinstance(bound, str):
-        return f"{path!r} {bound}"
-    return "" if name in bound else f"{path!r} has no function {name!r}{nearest(name, bound)}"
-
-
-def _bound_names(data: bytes, path: str) -> frozenset[str] | str:
-    """The names that a module's top level binds, or why it is no Python."""
-    try:
-        with warnings.catch_warnings():
-            # What the author's code looks like is not our user's business.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(decode_source(data), path)
-    except SyntaxError as error:
-        return f"is no Python: {error.msg} (line {error.lineno})"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"is no Python: {error or type(error).__name__}"
-    return frozenset(name for statement in tree.body for name in _names(statement))
-
-
-def _names(statement: ast.stmt) -> Iterator[str]:
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield statement.name
-        case ast.Import() | ast.ImportFrom():
-            yield from ((alias.asname or alias.name.partition(".")[0]) for alias in statement.names)
-        case ast.Assign():
-            yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
-        case ast.If() | ast.Try() | ast.With():
-            yield from (
-                name
-                for inner in ast.iter_child_nodes(statement)
-                if isinstance(inner, ast.stmt)
-                for name in _names(inner)
-            )
-        case _:
-            pass
 
 
 def _case_faults(spec: Cases, data: bytes, path: str) -> list[Fault]:

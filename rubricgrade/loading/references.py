@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rubricgrade.loading.document import Place
 from rubricgrade.rubric import Check, Rubric
-from rubricgrade.rubric.check import Cases, Pytest, Python, Table
+from rubricgrade.rubric.check import Cases, Comparator, Pytest, Python
+from rubricgrade.rubric.files import Table
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.rules import placed
 
@@ -20,11 +21,13 @@ class Reference:
         place: The key that names it.
         path: As written: relative to the rubric.
         use: What it must hold: a function's name, cases, a table, or nothing in particular.
+        given: What a function is called with.
     """
 
     place: Place
     path: str
     use: str | Cases | Table | None = None
+    given: tuple[str, ...] = ("case",)
 
 
 def references(rubric: Rubric) -> list[Reference]:
@@ -75,6 +78,10 @@ def _check(check: Check, place: Place) -> Iterator[Reference]:
             yield Reference((*place, "python", "function"), spec.file, spec.name)
         case Cases() as spec:
             yield Reference((*place, "cases", "file"), spec.file, spec)
+            if isinstance(spec.compare, Comparator):
+                comparator = spec.compare.python
+                called = ("found", "expected")
+                yield Reference((*place, "cases", "compare", "python"), comparator.file, comparator.name, called)
         case Pytest() as spec:
             for index, path in enumerate(spec.files):
                 yield Reference((*place, "pytest", "files", index), path)

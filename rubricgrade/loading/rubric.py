@@ -44,9 +44,9 @@ def load_rubric(path: str | PathLike[str], *, vars: Overrides | None = None, par
     try:
         file = rubric_file(path)
         if not file.is_file():
-            raise RubricError(
-                Fault("no such rubric (a YAML file, or a folder with a rubric.yaml)", str(path), code=codes.FILE)
-            )
+            names = ", ".join(folder.name for folder in library.ready("rubrics"))
+            message = f"no such rubric: a YAML file, a folder with a rubric.yaml, or a ready one's name ({names})"
+            raise RubricError(Fault(message, str(path), code=codes.FILE))
         if file.is_symlink() and not file.resolve().is_relative_to(file.parent.resolve()):
             message = "is a link that leads out of its folder; a rubric lies in its folder, as its sealed files do"
             raise RubricError(Fault(message, str(file), code=codes.FILE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,32 +12,11 @@ from rubricgrade.errors import Fault
 from rubricgrade.loading import codes
 from rubricgrade.loading.document import Document, Place
 from rubricgrade.loading.keys import explain_unknown
+from rubricgrade.misfits import ONE_OF, needed, scalar, value_in_words
 from rubricgrade.rubric.base import IN_WORDS
 from rubricgrade.rubric.rules import nearest
 
-NEEDED = {
-    "string_type": "text",
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a map of keys",
-    "model_type": "a map of keys",
-    "finite_number": "a finite number",
-    "string_too_short": "text that is not empty",
-    "too_short": "a list of at least one item",
-}
-BOUNDS = {
-    "greater_than": "a number above {gt:g}",
-    "greater_than_equal": "a number of at least {ge:g}",
-    "less_than": "a number below {lt:g}",
-    "less_than_equal": "a number of at most {le:g}",
-    "string_too_long": "text of at most {max_length} characters",
-}
 NUMERIC = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\Z")
-ONE_OF = "one of "
 VARIABLE = "text, a number, true or false, or a list of texts"
 
 
@@ -62,14 +41,14 @@ def shape_faults(document: Document, error: ValidationError) -> dict[Place, list
         elif kind == "extra_forbidden":
             add(place, explain_unknown(loc), codes.UNKNOWN, at_key=True)
         elif loc[-1:] == ("[key]",):
-            add(place, f"{str(place[-1])!r} must be {_needed(kind, context)}", codes.VALUE, at_key=True)
+            add(place, f"{str(place[-1])!r} must be {needed(kind, context, IN_WORDS)}", codes.VALUE, at_key=True)
         elif place[:1] == ("vars",) and len(place) > 1:
             needs.setdefault(place[:2], [VARIABLE])
         elif kind == "value_error":
             add(place, f"{_label(document, place)}: {context['error']}", codes.VALUE)
         elif not (kind == "too_short" and each["input"]):
             # pydantic counts only the items that are good themselves: a list that has any is not empty.
-            needs.setdefault(place, []).append(_needed(kind, context))
+            needs.setdefault(place, []).append(needed(kind, context, IN_WORDS))
     for place, wanted in needs.items():
         add(place, _wrong(document, place, wanted), codes.VALUE)
     return faults
@@ -85,27 +64,11 @@ def value_at(data: Any, place: Iterable[str | int]) -> Any:
     return data
 
 
-def _needed(kind: str, context: dict[str, Any]) -> str:
-    if kind == "literal_error":
-        choices = _choices(context)
-        return ONE_OF + ", ".join(choices) if len(choices) > 1 else choices[0]
-    if kind == "string_pattern_mismatch":
-        return IN_WORDS.get(context["pattern"], f"text that matches {context['pattern']}")
-    if kind in BOUNDS:
-        return BOUNDS[kind].format_map(context)
-    return NEEDED.get(kind, kind.replace("_", " "))
-
-
-def _choices(context: dict[str, Any]) -> list[str]:
-    """Pydantic gives the members of a Literal only as a text: ``'a', 'b' or 'c'``."""
-    return re.split(r", | or ", str(context["expected"]).replace("'", ""))
-
-
 def _wrong(document: Document, place: Place, wanted: list[str]) -> str:
     value = value_at(document.data, place)
     needs = " or ".join(dict.fromkeys(wanted))
     # What is no map may be any file that was taken for a rubric, so none of it is shown.
-    shown = _shown(value) if place or not isinstance(value, str) else "plain text"
+    shown = value_in_words(value) if place or not isinstance(value, str) else "plain text"
     return f"{_label(document, place)} must be {needs}, not {shown}{_hint(value, wanted)}"
 
 
@@ -120,7 +83,7 @@ def _hint(value: Any, wanted: list[str]) -> str:
         choices = [choice for want in wanted if want.startswith(ONE_OF) for choice in want[len(ONE_OF) :].split(", ")]
         return nearest(value, choices)
     if isinstance(value, bool | int | float) and text:
-        return f'; quote it: "{_scalar(value)}"'
+        return f'; quote it: "{scalar(value)}"'
     return ""
 
 
@@ -135,17 +98,3 @@ def _label(document: Document, place: Place) -> str:
             return f"item {index + 1} of {key!r}"
         case _:
             return repr(place[-1]) if place else "the rubric"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a map"
-    if isinstance(value, list):
-        return "a list" if cast("list[Any]", value) else "an empty list"
-    if isinstance(value, str):
-        return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:30]!r}..."  # noqa: PLR2004 - one line
-    return "nothing" if value is None else _scalar(value)
-
-
-def _scalar(value: float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

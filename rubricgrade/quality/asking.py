@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, JudgeError, SandboxError, StoreError, TemplateError
+from rubricgrade.grading.asked import check_judge
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.quality.leaks import found_by_searching, given_away
 from rubricgrade.quality.opinions import against_the_reference, divided_reviewers, divided_votes, lost
@@ -42,10 +43,11 @@ async def task_quality(
             that were graded by the task's rubric as it is now are looked at.
 
     Raises:
-        InputError: It is no run.
+        InputError: It is no run, or a model that judges can't be asked.
         StoreError: The run can't be read.
     """
     judge, provider = judge or JudgeOptions(), provider or default_provider()
+    check_judge(judge, [task.rubric])
     stored = [one for one in attempts_of(run) if one.line.task == task.id] if run is not None else []
     attempts = [one for one in stored if one.grade is not None and one.grade.rubric.hash == task.rubric.hash]
     parts: list[tuple[Kind, AsyncIterator[Found]]] = [

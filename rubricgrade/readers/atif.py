@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rubricgrade.errors import Fault, TrajectoryError
+from rubricgrade.plural import count
 from rubricgrade.readers.atif_images import add_images
 from rubricgrade.readers.calls import call_of
 from rubricgrade.readers.content import content_of
@@ -113,7 +114,9 @@ def _add_steps(draft: Draft, fields: dict[str, Any], prefix: str, *, copied_too:
             continue
         _add_step(draft, role, step, place)
     if left_out:
-        draft.warn(f"{prefix}steps", f"{left_out} steps of copied context stand in the first part; left out", "copied")
+        draft.warn(
+            f"{prefix}steps", f"{count(left_out, 'step')} of copied context left out: the first part has them", "copied"
+        )
 
 
 def _add_step(draft: Draft, role: Role, step: dict[str, Any], place: str) -> None:

@@ -36,8 +36,11 @@ def call_of(name: Any, arguments: Any, *, call_id: Any = None, draft: Draft, pla
 
 
 def call_entry(entry: Any, draft: Draft, place: str) -> Call | None:
-    """A call from an entry of ``tool_calls``: nested under ``function`` as in chat completions, or flat."""
-    fields = as_object(entry)
+    """A call from an entry of ``tool_calls``: nested under ``function`` as in chat completions, or flat.
+
+    Results of verifiers before 1 hold each entry as the text of its JSON.
+    """
+    fields = as_object(_value_of(entry, draft, place))
     if fields is None:
         draft.fault(place, "a tool call is an object with a function name and arguments")
         return None
@@ -74,6 +77,19 @@ def result_block(block: dict[str, Any]) -> tuple[Any, str | None, str | None, bo
             failed = True
         value = wrapped["value"]
     return None if value is ABSENT else value, key, tool, failed if isinstance(failed, bool) else None
+
+
+def _value_of(entry: Any, draft: Draft, place: str) -> Any:
+    """An entry, or what its text says; None for a text that is no JSON."""
+    if not isinstance(entry, str):
+        return entry
+    try:
+        value, notes = parse(entry)
+    except NotJson:
+        return None
+    for note in notes:
+        draft.warn(place, note)
+    return value
 
 
 def _parsed(text: str, draft: Draft, place: str) -> tuple[dict[str, Any] | None, str | None]:

@@ -16,6 +16,7 @@ from rubricgrade.readers.records import facts_of, name_of
 from rubricgrade.readers.responses import Items
 from rubricgrade.readers.shapes import as_list, as_object, as_text
 from rubricgrade.readers.source import Document
+from rubricgrade.readers.usage import total
 from rubricgrade.trajectory import Trajectory
 
 MESSAGES = ("messages", "traj", "conversation", "conversations")
@@ -124,6 +125,10 @@ def _episode(fields: dict[str, Any], document: Document, messages: list[Any], pa
     items.end()
     facts = facts_of(rest)
     facts["meta"] = leftovers(draft, facts["meta"], "")
+    if (usage := facts["usage"]) is not None and usage.input_tokens is None:
+        # mini-swe-agent counts calls and money for the whole, tokens for each call.
+        spent = total(step.usage for step in draft.steps) or usage
+        facts["usage"] = spent.model_copy(update=usage.model_dump(exclude_none=True))
     return draft.finish(id=name_of(fields, document), **facts)
 
 

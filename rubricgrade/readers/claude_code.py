@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from rubricgrade.plural import count
 from rubricgrade.readers.draft import Draft, label_of
 from rubricgrade.readers.message import add_message, leftovers
 from rubricgrade.readers.shapes import as_list, as_object, as_text, without_nulls
@@ -249,5 +250,7 @@ def _warn_of_rewinds(draft: Draft, lines: list[dict[str, Any]]) -> None:
     )
     if rewound := sum(count > 1 for count in prompts.values()):
         draft.warn(
-            "", f"the session was rewound {rewound} times; all branches are here, in order of the file", "rewound"
+            "",
+            f"the session was rewound {count(rewound, 'time')}; all branches are here, in order of the file",
+            "rewound",
         )

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from rubricgrade.errors import Fault, TrajectoryError
+from rubricgrade.misfits import misfits
 from rubricgrade.readers.shapes import as_label
-from rubricgrade.trajectory import ID_LENGTH, Call, Part, Role, Step, Trajectory, Usage
+from rubricgrade.trajectory import ID_LENGTH, RESERVED, Call, Part, Role, Step, Trajectory, Usage
 from rubricgrade.trajectory import Warning as Remark
 
 Address = tuple[int, int]
@@ -185,7 +186,7 @@ class Draft:
         try:
             return Trajectory(id=fit_id(id), steps=tuple(self.steps), warnings=tuple(self.warnings), **facts)
         except ValidationError as error:
-            raise TrajectoryError([Fault(_explain(item), code="TR003") for item in error.errors()]) from None
+            raise TrajectoryError([Fault(told, code="TR003") for told in misfits(error)]) from None
 
     def _pair(self, key: str | None, tool: str | None) -> Address | None:
         if key is not None:
@@ -207,16 +208,12 @@ class Draft:
 
 
 def fit_id(text: str) -> str:
-    """The text as an id: what can't stand in the name of a folder becomes a hyphen."""
+    """The text as an id: a hyphen for what no folder's name may hold, a number behind the names of an episode's own."""
     kept = "".join(letter if letter.isalnum() or letter in "._@+=-" else "-" for letter in text)
-    return kept.strip("-.")[:ID_LENGTH] or "episode"
+    name = kept.strip("-.")[:ID_LENGTH] or "episode"
+    return f"{name}-1" if name.casefold() in RESERVED else name
 
 
 def label_of(fields: dict[str, Any], *names: str) -> str | None:
     """The first of these fields that holds a text or a whole number, as text."""
     return next((label for label in (as_label(fields.get(name)) for name in names) if label is not None), None)
-
-
-def _explain(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg']}" if place else str(error["msg"])

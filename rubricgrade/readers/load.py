@@ -43,7 +43,8 @@ def load_trajectory(
     """
     trajectories = load_trajectories(path, format=format, strict=strict)
     if len(trajectories) > 1:
-        message = f"holds {len(trajectories)} episodes, not one; load them with load_trajectories"
+        what = f"holds {len(trajectories)} episodes, and one is wanted"
+        message = f"{what}: put it into a file of its own (in Python load_trajectories reads all)"
         raise TrajectoryError(Fault(message, str(path), code="TR006"))
     return trajectories[0]
 

@@ -64,10 +64,25 @@ def add_message(draft: Draft, message: Any, place: str) -> None:
         return
     if name != role:
         rest["role"] = name
+    _lift(rest)
     if role == "tool":
         _add_result(draft, rest, place)
     else:
         _add_turn(draft, role, rest, place)
+
+
+def _lift(rest: dict[str, Any]) -> None:
+    """Bring up the time, cost and usage that mini-swe-agent keeps under ``extra``, beside the model's response."""
+    extra = as_object(rest.get("extra"))
+    if extra is None:
+        return
+    response = as_object(extra.get("response")) or {}
+    found = {"timestamp": extra.get("timestamp"), "cost": extra.get("cost"), "usage": response.get("usage")}
+    lifted = {key: value for key, value in found.items() if value is not None and rest.get(key) is None}
+    if "usage" in lifted:
+        extra = {**extra, "response": {key: value for key, value in response.items() if key != "usage"}}
+    rest["extra"] = {key: value for key, value in extra.items() if key not in lifted}
+    rest |= lifted
 
 
 def leftovers(draft: Draft, rest: dict[str, Any], place: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rubricgrade.errors import Fault, StoreError, TrajectoryError
+from rubricgrade.misfits import misfits
 from rubricgrade.readers.shapes import as_object
 from rubricgrade.readers.source import Document
 from rubricgrade.trajectory import SCHEMA, Trajectory, Value
@@ -40,9 +41,7 @@ def read(document: Document) -> list[Trajectory]:
     try:
         return [Trajectory.model_validate_json(json.dumps(fields), strict=True)]
     except ValidationError as error:
-        # Pydantic adds that there are too few steps when a step does not fit; it is no fault of its own.
-        misfits = [item for item in error.errors() if not (item["type"] == "too_short" and fields.get("steps"))]
-        raise TrajectoryError([Fault(_explain(item), code="TR003") for item in misfits]) from None
+        raise TrajectoryError([Fault(told, code="TR003") for told in misfits(error, data=fields)]) from None
 
 
 def places_of(value: Any) -> dict[str, Any]:
@@ -142,10 +141,3 @@ def replace_file(file: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _explain(item: Any) -> str:
-    path = ""
-    for part in item["loc"]:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return f"{path.lstrip('.')}: {item['msg']}" if path else str(item["msg"])

@@ -199,7 +199,11 @@ def _read_values(source: Source, text: str, notes: tuple[str, ...]) -> bool:
 
 
 def _told(error: NotJson) -> str:
-    return f"{error.reason}; {CUT}" if error.syntax else error.reason
+    if not error.syntax:
+        return error.reason
+    # What is wrong from its first character on was never any.
+    begun = (error.line, error.column) != (1, 1)
+    return f"{error.reason}; {CUT}" if begun else "is not JSON; a trajectory is JSON, or lines of JSON"
 
 
 def _decoded(data: bytes) -> tuple[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -45,6 +46,7 @@ class AttackResult(_Record):
         message: Why it does not apply or failed, or why there is no score.
         gains: Where the reward came from.
         remedy: What would close it.
+        raised: What checks raised at it, as ``checks/totals.py:14 raised KeyError``: perhaps defects of the checks.
     """
 
     attack: str
@@ -55,6 +57,7 @@ class AttackResult(_Record):
     message: str = ""
     gains: tuple[Gain, ...] = ()
     remedy: str = ""
+    raised: tuple[str, ...] = ()
 
 
 class TaskReport(_Record):
@@ -85,3 +88,8 @@ class TaskReport(_Record):
     def earned(self) -> tuple[AttackResult, ...]:
         """The attacks that earned."""
         return tuple(each for each in self.attacks if each.outcome == "earned")
+
+    @property
+    def raised(self) -> dict[str, int]:
+        """What checks raised, and at how many attacks."""
+        return dict(Counter(each for attack in self.attacks for each in attack.raised).most_common())

@@ -92,12 +92,14 @@ async def red_team(
         concurrency: Episodes at a time.
 
     Raises:
-        InputError: The task's environment can't be made, or it has no reference to compare with.
+        InputError: The task's environment can't be made, it has no reference to compare with, or a model that judges
+            can't be asked.
         SandboxError: There are no sandboxes.
     """
     provider = provider or default_provider()
     async with AsyncExitStack() as held:
         judges = await held.enter_async_context(Judges(judge or JudgeOptions()))
+        judges.check([task.rubric])
         template = await held.enter_async_context(prepared(task, provider))
         field = _Field(task, template, provider, judges, Path(held.enter_context(TemporaryDirectory())))
         nothing = await field.play(Nop(), "nothing")

@@ -7,6 +7,7 @@ from rubricgrade.redteam.attack import Attack
 from rubricgrade.redteam.placing import places_of
 from rubricgrade.redteam.reporting import AttackResult, Gain, Outcome
 from rubricgrade.result import CriterionResult, GateResult, Grade
+from rubricgrade.runs.raising import raised_in
 
 CLOSE = 1e-9
 Item = GateResult | CriterionResult
@@ -38,6 +39,7 @@ def weighed(attack: Attack, task: Task, grade: Grade, nothing: Grade, margin: fl
         message=message,
         gains=gains,
         remedy=attack.remedy if outcome == "earned" else "",
+        raised=raised_in(grade),
     )
 
 

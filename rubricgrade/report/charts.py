@@ -111,7 +111,8 @@ def _pygal() -> tuple[Any, Any]:
 def _drawn(chart: Any) -> str:
     """The chart as text, without pygal's script and comments."""
     root: ET.Element = chart.render_tree()
-    for parent in root.iter():
+    # The list is made first: where lxml is installed pygal takes it, and its walk ends at what is removed under way.
+    for parent in list(root.iter()):
         for child in list(parent):
             # A comment's tag is a function.
             if callable(child.tag) or child.tag.removeprefix(SVG) == "script":

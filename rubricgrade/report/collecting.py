@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.result import Grade
-from rubricgrade.runs.places import Where, place_of
+from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.places.local import LocalPlace
-from rubricgrade.store.grades import FOLDER, latest_grade, read_grade
+from rubricgrade.store.grades import FOLDER, read_grade
 
 EPISODE = "trajectory.json"
 
@@ -54,23 +54,62 @@ def collect(where: Where) -> Collected:
     """
     place = place_of(where)
     try:
-        if not isinstance(place, LocalPlace):
-            paths = place.graded()
-            found = list(zip(paths, place.grades(paths), strict=True))
-        elif not place.folder.exists():
-            raise InputError(Fault("no such file or folder", str(place)))
-        elif place.folder.is_file():
+        if isinstance(place, LocalPlace) and place.folder.is_file():
             grade = read_grade(place.folder)
             return Collected(place.name, (Entry(grade.trajectory.id, grade),))
-        else:
-            top = place.folder
-            found = [(folder.relative_to(top).as_posix(), latest_grade(folder)) for folder in _episodes(top)]
+        paths = _paths(place)
+        found = _collected(place, zip(paths, place.grades(paths), strict=True))
     except StoreError as error:
         raise InputError(Fault(str(error), str(place))) from error
-    entries = tuple(Entry(name if name != "." else grade.trajectory.id, grade) for name, grade in found if grade)
-    if not entries:
+    if not found.entries:
         raise InputError(Fault("no grade in this folder; `rubricgrade grade` makes some", str(place)))
-    return Collected(place.name, entries, tuple(name for name, grade in found if grade is None))
+    return found
+
+
+def collect_replaced(where: Where) -> Collected:
+    """As `collect`, but of each episode the grade that its current one has replaced.
+
+    That is the last one by another rubric or another judge; where all are by the same, the one before.
+
+    Raises:
+        InputError: A file of grades can't be read, or no episode was graded twice.
+    """
+    place = place_of(where)
+    try:
+        if isinstance(place, LocalPlace) and place.folder.is_file():
+            raise InputError(Fault("is one grade: name another one to compare it with", str(place)))
+        found = _collected(place, ((path, _replaced(place.history(path))) for path in _paths(place)))
+    except StoreError as error:
+        raise InputError(Fault(str(error), str(place))) from error
+    if not found.entries:
+        raise InputError(Fault("no episode in it was graded twice: name what to compare it with", str(place)))
+    return found
+
+
+def _paths(place: Place) -> list[str]:
+    if not isinstance(place, LocalPlace):
+        return place.graded()
+    if not place.folder.exists():
+        raise InputError(Fault("no such file or folder", str(place)))
+    return [folder.relative_to(place.folder).as_posix() for folder in _episodes(place.folder)]
+
+
+def _collected(place: Place, found: Iterable[tuple[str, Grade | None]]) -> Collected:
+    graded = list(found)
+    entries = tuple(Entry(path if path != "." else grade.trajectory.id, grade) for path, grade in graded if grade)
+    return Collected(place.name, entries, tuple(path for path, grade in graded if grade is None))
+
+
+def _replaced(history: Sequence[Grade]) -> Grade | None:
+    if not history:
+        return None
+    *earlier, now = history
+    another = [each for each in earlier if _made_by(each) != _made_by(now)]
+    return (another or earlier or [None])[-1]
+
+
+def _made_by(grade: Grade) -> tuple[str, str | None]:
+    return grade.rubric.hash, grade.judge.hash if grade.judge else None
 
 
 def _episodes(top: Path) -> Iterator[Path]:

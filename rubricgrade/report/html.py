@@ -9,10 +9,12 @@ from markupsafe import Markup
 
 from rubricgrade.report.arithmetic import failed, score_lines
 from rubricgrade.report.charts import rates_chart, scores_chart
-from rubricgrade.report.numbers import money, number, seconds, span
+from rubricgrade.report.numbers import count, money, number, seconds, span
 from rubricgrade.report.overview import Overview, opened, points_told
+from rubricgrade.report.summary import warned
 from rubricgrade.report.visible import visible
 from rubricgrade.result import CriterionResult, Evidence, GateResult
+from rubricgrade.runs.raising import told
 
 PAGE = Path(__file__).parent / "page"
 FOUND = {"verified": "✓ found", "near": "≈ nearly found", "not_found": "✗ not found", "code": ""}
@@ -29,6 +31,8 @@ def html_report(run: Overview) -> str:
     page.filters.update(shown=shown, number=number, money=money, seconds=seconds, span=span)
     return page.get_template("report.html.jinja").render(
         run=run,
+        without=count(len(run.without), "episode"),
+        raising=list(filter(None, (*told(run.summary.raising), warned(run.summary)))),
         # Our own file and our own drawings, in which names are escaped already.
         style=Markup((PAGE / "style.css").read_text(encoding="utf-8")),  # noqa: S704 - see above
         scores=Markup(scores_chart(run.bins)) if run.summary.counted else "",  # noqa: S704 - see above

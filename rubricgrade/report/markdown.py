@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 from rubricgrade.report.numbers import count, money, number, span
 from rubricgrade.report.overview import ItemRate, Overview, Points, missed, points_told
+from rubricgrade.report.summary import warned
 from rubricgrade.report.visible import one_line
+from rubricgrade.runs.raising import told
 
-# All punctuation of ASCII but the comma and the hyphen, which do nothing inside a line.
-MARKS = re.compile(r"[!-+./:-@\[-`{-~]")
+# What Markdown acts on inside a line: markup, HTML, references to issues and people, formulas; then what begins a link
+# without any markup, or the name of an emoji. All other punctuation is left alone, so that the source can be read too.
+MARKS = re.compile(r"[\\`*\[\]{}<>&|~#@$!]|(?<!\w)_|_(?!\w)|%(?=[\w\"])|:(?=//|[\w+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
 WORST = 10
 LENGTH = 160
 
@@ -38,6 +41,12 @@ def _lines(run: Overview) -> Iterator[str]:
     if run.without:
         yield ""
         yield f"{count(len(run.without), 'episode')} without a grade."
+    for sentence in told(run.summary.raising):
+        yield ""
+        yield plain(sentence, limit=2 * LENGTH)
+    if sentence := warned(run.summary):
+        yield ""
+        yield f"{sentence}."
     yield ""
     yield "| item | points | met | won | lost | open |"
     yield "|---|---:|---:|---:|---:|---|"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from rubricgrade.plural import count
+
+__all__ = ["count", "money", "number", "seconds", "span", "total"]
+
 PLACES = 4
 
 
@@ -38,8 +42,3 @@ def money(cost: float | None) -> str:
 def seconds(value: float) -> str:
     """Wall time."""
     return f"{value:.1f} s" if value >= 1 else f"{value * 1000:.0f} ms"
-
-
-def count(amount: int, word: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{amount} {word}" if amount == 1 else f"{amount} {word}s"

@@ -170,8 +170,10 @@ def missed(entry: Entry) -> list[GateResult | CriterionResult]:
     ]
     found: list[GateResult | CriterionResult] = []
     for item in entry.grade.criteria:
-        if _lost(item) > 0 or (item.veto and item.value == 1):
-            found += [item, *(part for part in _parts(item) if _fell_short(part))]
+        short = [part for part in _parts(item) if _fell_short(part)]
+        # A group may be undecided and yet be worth nothing whatever comes: then its parts are what was missed.
+        if _lost(item) > 0 or (item.veto and item.value == 1) or (item.value is None and short):
+            found += [item, *short]
     return gates + found
 
 

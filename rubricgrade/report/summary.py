@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from rubricgrade.report.exits import Exit
 from rubricgrade.report.numbers import count, number
 from rubricgrade.result import Grade
+from rubricgrade.runs.raising import Raising, raising
 
 CLOSE = 1e-9
 
@@ -37,6 +38,9 @@ class Summary(BaseModel):
         reached: Whether the mean reaches the bar; None without a bar or while something is ungraded.
         exit_code: See `Exit`.
         verdict: The rule behind the exit code, in words.
+        warnings: Of the trajectories' readers (what could not be carried over) and of grading.
+        warned: How many grades have one.
+        raising: Checks that raised the same at the same line in several episodes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +63,9 @@ class Summary(BaseModel):
     reached: bool | None = None
     exit_code: int
     verdict: str
+    warnings: int = 0
+    warned: int = 0
+    raising: tuple[Raising, ...] = ()
 
 
 def summarise(
@@ -101,7 +108,18 @@ def summarise(
         reached=code is Exit.DONE if min_score is not None and code in (Exit.DONE, Exit.BELOW) else None,
         exit_code=int(code),
         verdict=verdict,
+        warnings=sum(len(grade.warnings) for grade in grades),
+        warned=sum(bool(grade.warnings) for grade in grades),
+        raising=raising(grades),
     )
+
+
+def warned(summary: Summary) -> str:
+    """How many warnings there are, and where they stand; empty without any."""
+    if not summary.warnings:
+        return ""
+    told = f"{count(summary.warnings, 'warning')} on {summary.warned} of {count(summary.n, 'grade')}"
+    return f"{told}, about what could not be read and the like: see Warnings in each (`rubricgrade show`)"
 
 
 def _outcome(grades: Sequence[Grade], mean: float | None, min_score: float | None) -> tuple[Exit, str]:

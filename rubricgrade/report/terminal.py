@@ -15,9 +15,10 @@ from rubricgrade.report.arithmetic import counted, failed, possible, score_lines
 from rubricgrade.report.items import item_lines
 from rubricgrade.report.lines import Line
 from rubricgrade.report.numbers import count, money, number, seconds, span, total
-from rubricgrade.report.summary import Summary
+from rubricgrade.report.summary import Summary, warned
 from rubricgrade.report.visible import one_line, visible
 from rubricgrade.result import CriterionResult, Grade, ItemResult, JudgeRecord
+from rubricgrade.runs.raising import told
 
 STATUS_STYLES = {"graded": "green", "gated": "red", "ungraded": "yellow"}
 NAME_LENGTH = 48
@@ -35,6 +36,8 @@ def line_of(grade: Grade, place: str = "") -> Text:
     line.append(f"{grade.status:<8}", STATUS_STYLES[grade.status])
     line.append(f"  {one_line(name, NAME_LENGTH)}  ")
     line.append(_why(grade), "dim")
+    if grade.warnings:
+        line.append(f", {count(len(grade.warnings), 'warning')}", "yellow")
     return line
 
 
@@ -65,6 +68,8 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
     if summary.mean is not None:
         yield Text(f"mean score {number(summary.mean)} over {summary.counted} graded or gated")
     yield Text(f"judge: {count(summary.calls, 'call')}, {_tokens(summary)}cost {money(summary.cost)}")
+    for sentence in filter(None, (*told(summary.raising), warned(summary))):
+        yield Text(visible(sentence), "yellow")
     yield Text(summary.verdict, "green" if summary.exit_code == 0 else "red")
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from rubricgrade.agreement import Label
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.evidence.visible import visible
+from rubricgrade.misfits import first_misfit
 from rubricgrade.review.desk import Desk
 from rubricgrade.review.items import Item
 from rubricgrade.review.redaction import redacted
@@ -109,9 +110,7 @@ def read_annotations(file: Path) -> tuple[Label, ...]:
     except OSError as error:
         raise InputError(Fault(f"can't be read: {error.strerror or error}", str(file))) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        told = f"is no JSON export of tasks that were made here: {place}: {first['msg']}"
+        told = f"is no JSON export of tasks that were made here: {first_misfit(error)}"
         raise InputError(Fault(told, str(file))) from None
     labels = {(label.trajectory, label.criterion, label.by): label for task in tasks for label in _labels(task)}
     if not labels:

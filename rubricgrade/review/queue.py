@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from rubricgrade import digest
 from rubricgrade.errors import InputError, StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.review.records import Drawn, Value, WhyDrawn
 from rubricgrade.store import journal
 
@@ -232,8 +233,7 @@ def read_draws(top: Path) -> list[Draw]:
         try:
             found.append(Draw.model_validate_json(line))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise StoreError(f"{top / FILE}:{number}: is no draw: {first['msg']}") from None
+            raise StoreError(f"{top / FILE}:{number}: is no draw: {first_misfit(error)}") from None
     return found
 
 

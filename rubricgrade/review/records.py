@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Evidence
 from rubricgrade.store import journal
 from rubricgrade.trajectory import CleanText
@@ -227,9 +228,7 @@ def read_records(file: Path) -> list[Record]:
         try:
             record = _RECORD.validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "line"
-            raise StoreError(f"{file}:{number}: is no review record: {place}: {first['msg']}") from None
+            raise StoreError(f"{file}:{number}: is no review record: {first_misfit(error)}") from None
         if record.by != file.stem:
             raise StoreError(f"{file}:{number}: is a record by {record.by}, in a file of {file.stem}")
         found.append(record)

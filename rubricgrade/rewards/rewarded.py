@@ -18,6 +18,7 @@ from rubricgrade.errors import (
     TemplateError,
     TrajectoryError,
 )
+from rubricgrade.grading.telling import why_open
 from rubricgrade.result import Grade
 from rubricgrade.trajectory import Trajectory
 
@@ -54,8 +55,7 @@ class Rewarded:
     @classmethod
     def of(cls, grade: Grade) -> Self:
         """What a grade is worth."""
-        opened = next((item.message for item in [*grade.gates, *grade.leaves()] if item.open and item.message), "")
-        return cls(grade.score, grade.cause, opened if grade.score is None else "", grade)
+        return cls(grade.score, grade.cause, why_open(grade) if grade.score is None else "", grade)
 
     def or_else(self, fallback: float) -> float:
         """The reward for hosts that have no "no score"; tell them apart by ``graded`` in `facts`."""

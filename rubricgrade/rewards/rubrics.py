@@ -31,10 +31,17 @@ class Rubrics:
 
     def __init__(self, source: RubricSource) -> None:
         self._source = source
-        self._names: dict[str, frozenset[str]] = {}
+        self._seen: dict[str, Rubric] = {}
         self._loaded: dict[tuple[str, str], Rubric] = {}
         if not isinstance(source, Rubric) and not callable(source):
-            self._vars(source)
+            self._partial(source)
+
+    @property
+    def known(self) -> tuple[Rubric, ...] | None:
+        """The one rubric, without a row's values; None if there is one per row, and none is known before its row."""
+        if callable(self._source):
+            return None
+        return (self._source if isinstance(self._source, Rubric) else self._partial(self._source),)
 
     def of(self, row: Mapping[str, Any]) -> Rubric:
         """The rubric of a row.
@@ -45,7 +52,7 @@ class Rubrics:
         named = self._source(row) if callable(self._source) else self._source
         if isinstance(named, Rubric):
             return named
-        return self._load(named, {name: row[name] for name in self._vars(named) if row.get(name) is not None})
+        return self._load(named, {name: row[name] for name in self._partial(named).vars if row.get(name) is not None})
 
     def given(self, values: Mapping[str, Any]) -> Rubric:
         """The one rubric with values for its vars, all of which must be known; for a source that is a path.
@@ -68,8 +75,9 @@ class Rubrics:
             self._loaded[key] = load_rubric(named, vars=given or None)
         return self._loaded[key]
 
-    def _vars(self, path: str | PathLike[str]) -> frozenset[str]:
+    def _partial(self, path: str | PathLike[str]) -> Rubric:
+        """A rubric whose vars may be without a value; not to be graded with."""
         name = str(path)
-        if name not in self._names:
-            self._names[name] = frozenset(load_rubric(path, partial=True).vars)
-        return self._names[name]
+        if name not in self._seen:
+            self._seen[name] = load_rubric(path, partial=True)
+        return self._seen[name]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 T = TypeVar("T")
 
@@ -43,6 +44,21 @@ Function = Annotated[str, StringConstraints(pattern=FUNCTION)]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 """A relative path; that it stays inside its folder is checked where it is opened."""
 
+Scalar = str | bool | int | float | None
+"""A single value: of a cell, of a query, of a line of output."""
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return pattern
+
+
+Pattern = Annotated[str, StringConstraints(min_length=1), AfterValidator(_compiles)]
+"""A regular expression."""
+
 Many = Annotated[tuple[T, ...], Field(strict=False)]
 """A sequence; lists are taken, and frozen."""
 
@@ -67,3 +83,8 @@ class Part(BaseModel):
 def as_map(value: Any) -> Mapping[str, Any] | None:
     """A map that is about to be validated, or None for anything else."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
+
+
+def short_form(value: Any, key: str) -> Any:
+    """The short form of a part, a bare text, as the map in which it stands for the main key."""
+    return {key: value} if isinstance(value, str) else value

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import Discriminator, Field, JsonValue, StringConstraints, Tag, model_validator
 
-from rubricgrade.rubric.base import CELL, PERCENT, Function, Many, Part, Path, Some, Text, as_map
+from rubricgrade.rubric.base import (
+    PERCENT,
+    Function,
+    Many,
+    Part,
+    Path,
+    Pattern,
+    Scalar,
+    Some,
+    Text,
+    as_map,
+    short_form,
+)  # fmt: skip
+from rubricgrade.rubric.files import (
+    Contains,
+    CsvCell,
+    Exists,
+    Image,
+    JsonFile,
+    Matches,
+    Pdf,
+    SqliteQuery,
+    Table,
+    XlsxCell,
+)  # fmt: skip
 
-Scalar = str | bool | int | float | None
 Tolerance = Annotated[float, Field(ge=0)] | Annotated[str, StringConstraints(pattern=PERCENT)]
 SHELL_SYNTAX = frozenset("|&;<>()$`\\\"'*?[]{}#~!\n")
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
-    return pattern
-
-
-Pattern = Annotated[str, StringConstraints(min_length=1), AfterValidator(_compiles)]
-
-
-def _short(value: Any, key: str) -> Any:
-    """The short form of a kind: a bare string stands for its main key."""
-    return {key: value} if isinstance(value, str) else value
 
 
 class Expect(Part):
@@ -84,7 +90,7 @@ class Python(Part):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        return _short(value, "function")
+        return short_form(value, "function")
 
     @property
     def file(self) -> str:
@@ -97,20 +103,44 @@ class Python(Part):
         return self.function.rpartition(":")[2]
 
 
+class Comparator(Part):
+    """The author's own comparison, called with what was found and what was expected; it returns True or False."""
+
+    python: Python
+
+
+def _own_or_word(value: Any) -> str:
+    return "word" if as_map(value) is None and not isinstance(value, Comparator) else "own"
+
+
+Comparing = Annotated[
+    Annotated[Comparator, Tag("own")] | Annotated[Literal["exact", "unordered", "text"], Tag("word")],
+    Discriminator(_own_or_word),
+]
+
+
 class Cases(Part):
     """The agent's function or program against sealed inputs and expected values; value = passed / total.
 
     The file is a JSON or YAML list. For a function each case has ``args`` and/or ``kwargs`` and ``expected`` or
     ``raises``; for a program ``args``, ``stdin``, ``files`` and ``stdout`` (text) or ``lines`` (list) and
     ``exit_code``.
+
+    Attributes:
+        forbid: Names that the function's code may not use.
+        compare: How what was found is compared with what was expected.
+        cwd: A folder below the work folder.
+        isolate: What starts from a fresh copy of the agent's files: each ``case``, or the ``check`` as a whole (and, as
+            always, each case that brings files).
     """
 
     file: Path
     function: Function | None = None
     program: Some[str] | None = None
     forbid: Many[Text] = ()
-    compare: Literal["exact", "unordered", "text"] = "exact"
+    compare: Comparing = "exact"
     cwd: Path | None = None
+    isolate: Literal["case", "check"] = "check"
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -173,7 +203,7 @@ class TrajectoryRule(Part):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        return _short(value, "tool")
+        return short_form(value, "tool")
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
@@ -188,103 +218,6 @@ class TrajectoryRule(Part):
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
             raise ValueError("'at_least' is larger than 'at_most'")
         return self
-
-
-class File(Part):
-    """A file of the workspace."""
-
-    path: Path
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        return _short(value, "path")
-
-
-class Exists(File):
-    """A file is there (a glob is allowed), and not empty."""
-
-    min_bytes: Annotated[int, Field(ge=0)] = 1
-
-
-class Contains(File):
-    """A text file contains a text."""
-
-    text: Text
-    ignore_case: bool = False
-
-
-class Matches(File):
-    """A text file matches a regular expression somewhere (multi-line mode)."""
-
-    pattern: Pattern
-
-
-class JsonFile(File):
-    """A value in a JSON file."""
-
-    at: Text = "$"
-    equals: JsonValue = None
-
-
-class CsvCell(File):
-    """A cell of a CSV file: the column's name and either a row number (1 = first after the header) or a filter."""
-
-    column: Text
-    row: Annotated[int, Field(ge=1)] | None = None
-    where: dict[str, Scalar] = Field(default_factory=dict)
-    equals: Scalar = None
-
-
-class XlsxCell(File):
-    """A cell of a workbook, as its last saved value."""
-
-    sheet: Text | None = None
-    cell: Annotated[str, StringConstraints(pattern=CELL)]
-    equals: Scalar = None
-
-
-class SqliteQuery(File):
-    """The first value of the first row of a query on a SQLite file, opened read-only."""
-
-    query: Text
-    equals: Scalar = None
-
-
-class Image(File):
-    """Width and height in pixels, and the format."""
-
-    width: Annotated[int, Field(ge=1)] | None = None
-    height: Annotated[int, Field(ge=1)] | None = None
-    format: Literal["png", "jpeg", "gif"] | None = None
-
-
-class Pdf(File):
-    """Pages of a PDF, and text in it."""
-
-    pages: Annotated[int, Field(ge=1)] | None = None
-    at_least: Annotated[int, Field(ge=1)] | None = None
-    at_most: Annotated[int, Field(ge=1)] | None = None
-    contains: Text | None = None
-
-
-class Table(File):
-    """Cells of a CSV or XLSX file against a sealed CSV; value = matching cells / expected cells.
-
-    Attributes:
-        expected: The sealed CSV file.
-        key: Columns that name a row.
-        columns: Columns to compare. Default: all of the sealed file but the key.
-        sheet: Of a workbook; the first unless named.
-        extra_rows: Whether the cells of a row that is not in the sealed file count as ``wrong`` ones, which lowers the
-            value, or such rows are ``allowed``.
-    """
-
-    expected: Path
-    key: Many[Text]
-    columns: Many[Text] = ()
-    sheet: Text | None = None
-    extra_rows: Literal["wrong", "allowed"] = "wrong"
 
 
 class Mail(Part):
@@ -382,7 +315,7 @@ class Check(Part):
             case Python() as spec:
                 return (spec.file,)
             case Cases() as spec:
-                return (spec.file,)
+                return (spec.file, spec.compare.python.file) if isinstance(spec.compare, Comparator) else (spec.file,)
             case Pytest() as spec:
                 return spec.files
             case Table() as spec:

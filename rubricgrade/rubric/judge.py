@@ -42,6 +42,8 @@ class Judge(Part):
         render: How documents are shown.
         votes: How many independent verdicts; ``adaptive`` is two, and a third when they differ.
         batch: How many criteria that see the same are asked in one call; ``all`` is as many as there are.
+        read_at_most: Characters of the agent's work that are read, in several prompts if need be; None: 8 million, in
+            at most 32 prompts. What an agent leaves beyond that is its own doing: the judge can't tell.
         if_cannot_tell: ``open`` leaves the criterion open, ``worst`` counts the worst value.
     """
 
@@ -57,6 +59,7 @@ class Judge(Part):
     render: Literal["text", "images", "both"] | None = None
     votes: Annotated[int, Field(ge=1, le=100)] | Literal["adaptive"] | None = None
     batch: Annotated[int, Field(ge=1, le=100)] | Literal["all"] | None = None
+    read_at_most: Annotated[int, Field(ge=1)] | None = None
     if_cannot_tell: Literal["open", "worst"] | None = None
 
     @model_validator(mode="before")

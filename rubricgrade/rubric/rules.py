@@ -9,7 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from rubricgrade.rubric.check import Check, Command, File
+from rubricgrade.rubric.check import Check, Command
+from rubricgrade.rubric.files import File
 from rubricgrade.rubric.judge import Judge
 from rubricgrade.rubric.model import Band, Criterion, Gate, Rubric
 from rubricgrade.rubric.wording import MOST_FILLED, filled_length, unknown_names

@@ -15,7 +15,9 @@ from rubricgrade.episode.agents.proving import Oracle
 from rubricgrade.episode.playing import run_episode
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, RubricgradeError
+from rubricgrade.grading.asked import check_judge
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.plural import count
 from rubricgrade.result import Grade
 from rubricgrade.runs.manifest import read_manifest
 from rubricgrade.runs.places import Place, Where, place_of
@@ -101,13 +103,15 @@ async def calibrate(
         provider: Where sandboxes come from.
 
     Raises:
-        InputError: It is no run; or, when probing, a task of it can't be used any more.
+        InputError: It is no run; or, when probing, a task of it can't be used any more, or a model that judges can't be
+            asked.
     """
     thresholds = thresholds or Thresholds()
     place = place_of(where)
     manifest = read_manifest(place)
     attempts = attempts_of(place, manifest)
     tasks = tasks_of(manifest) if probe else {}
+    check_judge(judge or JudgeOptions(), [task.rubric for task in tasks.values()])
     made: list[Calibrated] = []
     for name, facts in sorted(manifest.tasks.items()):
         its = [attempt for attempt in attempts if attempt.line.task == name]
@@ -129,7 +133,7 @@ def _decided(
     decision: Decision = "keep"
     if rate is None or len(graded) < thresholds.attempts:
         decision = "inspect"
-        reasons.append(f"{len(graded)} attempts have a score, which decides nothing")
+        reasons.append(f"{count(len(graded), 'attempt')} with a score, which decides nothing")
     elif rate <= thresholds.inspect_to:
         decision = "inspect"
         reasons.append("never solved" if rate == 0 else "hardly ever solved")
@@ -167,7 +171,7 @@ def _seen(attempts: Sequence[Attempt]) -> list[str]:
     grades = [attempt.grade for attempt in attempts if attempt.grade is not None]
     if ungraded := [grade for grade in grades if grade.status == "ungraded"]:
         causes = ", ".join(sorted({str(grade.cause) for grade in ungraded}))
-        reasons.append(f"{BROKEN}{len(ungraded)} of {len(attempts)} attempts could not be graded ({causes})")
+        reasons.append(f"{BROKEN}{len(ungraded)} of {count(len(attempts), 'attempt')} could not be graded ({causes})")
     failures = Counter(gate.id for grade in grades for gate in grade.gates if gate.verdict == "not_met")
     if common := sorted(gate for gate, times in failures.items() if times == len(attempts) > 1):
         reasons.append(f"every attempt failed the same gate: {', '.join(common)}")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rubricgrade.episode.playing import Episode
 from rubricgrade.episode.tools import cut
 from rubricgrade.errors import StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.result import CriterionResult, Grade, ItemResult
 from rubricgrade.store import journal
 from rubricgrade.trajectory import Step, Trajectory
@@ -205,4 +206,4 @@ def _parse(file: Path, lines: list[bytes]) -> Iterator[Line]:
         try:
             yield Line.model_validate_json(text)
         except ValidationError as error:
-            raise StoreError(f"{file}:{number}: is no line of a run: {error.errors()[0]['msg']}") from None
+            raise StoreError(f"{file}:{number}: is no line of a run: {first_misfit(error)}") from None

@@ -13,6 +13,7 @@ from rubricgrade.episode.site import template_hash
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.runs.places import Where, place_of
 from rubricgrade.version import __version__
 
@@ -123,7 +124,7 @@ def read_manifest(where: Where) -> Manifest:
     try:
         return Manifest.model_validate_json(data)
     except ValidationError as error:
-        raise InputError(Fault(f"can't be used: {error.errors()[0]['msg']}", f"{place}/{FILE}")) from None
+        raise InputError(Fault(f"can't be used: {first_misfit(error)}", f"{place}/{FILE}")) from None
 
 
 def enter(where: Where, wanted: Manifest) -> Manifest:

@@ -7,7 +7,7 @@ column as it is. Only a call's arguments are text, as they are in OpenAI's own f
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -27,28 +27,41 @@ def parquet_of(lines: Iterable[Line]) -> bytes:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
+    return file_of((line.model_dump(mode="json") for line in lines), schema_of(pyarrow()))
+
+
+def pyarrow() -> Any:
+    """The module. Raises `MissingExtraError` when it is not installed."""
     try:
-        arrow: Any = import_module("pyarrow")
+        return import_module("pyarrow")
     except ModuleNotFoundError as error:
         raise MissingExtraError("Parquet", "parquet") from error
+
+
+def file_of(rows: Iterable[Mapping[str, Any]], schema: Any) -> bytes:
+    """Rows as a Parquet file of a schema of pyarrow's; a field that a row does not have is null."""
     parquet: Any = import_module("pyarrow.parquet")
-    schema = schema_of(arrow)
     file = io.BytesIO()
+    left = iter(rows)
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        rows = (line.model_dump(mode="json") for line in lines)
-        while group := list(islice(rows, ROWS)):
-            writer.write_table(arrow.Table.from_pylist(group, schema=schema))
+        while group := list(islice(left, ROWS)):
+            writer.write_table(pyarrow().Table.from_pylist(group, schema=schema))
     return file.getvalue()
+
+
+def messages_type(arrow: Any) -> Any:
+    """The type of a column of messages."""
+    text = arrow.string()
+    function = arrow.struct([("name", text), ("arguments", text)])
+    call = arrow.struct([("id", text), ("type", text), ("function", function)])
+    return arrow.list_(
+        arrow.struct([("role", text), ("content", text), ("tool_call_id", text), ("tool_calls", arrow.list_(call))])
+    )
 
 
 def schema_of(arrow: Any) -> Any:
     """The file's schema; `arrow` is the module pyarrow. What is not in `nullable` is never null."""
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
-    function = arrow.struct([("name", text), ("arguments", text)])
-    call = arrow.struct([("id", text), ("type", text), ("function", function)])
-    message = arrow.struct(
-        [("role", text), ("content", text), ("tool_call_id", text), ("tool_calls", arrow.list_(call))]
-    )
     usage = arrow.struct([("input", whole), ("output", whole), ("cost", real)])
     columns = {
         "run": text,
@@ -68,7 +81,7 @@ def schema_of(arrow: Any) -> Any:
         "grade_ms": whole,
         "trajectory": text,
         "task_hash": text,
-        "messages": arrow.list_(message),
+        "messages": messages_type(arrow),
         "judging": usage,
         "folder": text,
     }

@@ -18,7 +18,9 @@ from rubricgrade.episode.task import Task
 from rubricgrade.grading import agrade
 from rubricgrade.grading.judges import Judges
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.plural import count
 from rubricgrade.result import Grade
+from rubricgrade.runs.raising import raised_in
 from rubricgrade.runs.standing import CLOSE
 from rubricgrade.sandbox import Provider, Template, default_provider
 
@@ -80,12 +82,13 @@ async def check_task(
         repeats: How often the reference is played, at least once.
 
     Raises:
-        InputError: The task's environment can't be made, or it has no solution.
+        InputError: The task's environment can't be made, it has no solution, or a model that judges can't be asked.
         SandboxError: There are no sandboxes.
     """
     provider = provider or default_provider()
     async with AsyncExitStack() as held:
         judges = await held.enter_async_context(Judges(judge or JudgeOptions()))
+        judges.check([task.rubric])
         template = await held.enter_async_context(prepared(task, provider))
         place = Path(held.enter_context(TemporaryDirectory()))
 
@@ -114,7 +117,7 @@ def _solves(task: Task, episode: Episode) -> Finding:
     grade = episode.grade
     holds = None if grade.score is None else _passes(task, grade)
     why = "" if holds else "; " + _why(grade)
-    message = f"score {_score(grade)}, ended: {episode.end}{why}"
+    message = f"score {_score(grade)}, ended: {episode.end}{why}{_raised(grade)}"
     return Finding("solved", "the reference solves it", holds, message, (grade,))
 
 
@@ -122,7 +125,7 @@ def _does_not_solve(task: Task, grade: Grade) -> Finding:
     # What is open could still become the highest score that is possible.
     below = grade.bounds[1] < task.settings.pass_mark - CLOSE or grade.status == "gated"
     holds = True if below else None if grade.score is None else False
-    return Finding("unearned", "doing nothing does not", holds, f"score {_score(grade)}", (grade,))
+    return Finding("unearned", "doing nothing does not", holds, f"score {_score(grade)}{_raised(grade)}", (grade,))
 
 
 def _same(proof: Proof, what: str, *grades: Grade) -> Finding:
@@ -152,11 +155,17 @@ async def _sealed(task: Task, template: Template, provider: Provider) -> Finding
             "sealed", what, None, f"the probe failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}"
         )
     found = done.stdout.decode("utf-8", "replace").split("\n")[:-1]
-    return Finding("sealed", what, not found, ", ".join(found) if found else f"{len(files)} files were looked for")
+    return Finding("sealed", what, not found, ", ".join(found) if found else f"looked for {count(len(files), 'file')}")
 
 
 def _passes(task: Task, grade: Grade) -> bool:
     return grade.status == "graded" and grade.score is not None and grade.score >= task.settings.pass_mark - CLOSE
+
+
+def _raised(grade: Grade) -> str:
+    """Whether a check itself failed: no episode is plainer than these two, so that is likely a defect of the check."""
+    raised = ", ".join(raised_in(grade))
+    return f"; a check itself failed, mend it: {raised}" if raised else ""
 
 
 def _score(grade: Grade) -> str:

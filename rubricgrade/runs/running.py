@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rubricgrade import tree
+from rubricgrade.episode.agents.tool_loop import ToolLoop
 from rubricgrade.episode.limits import Limits
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import CheckError, Fault, InputError, JudgeError, SandboxError
+from rubricgrade.grading.asked import check_judge
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.runs.executing import Executor, Local, Terms, Workers
 from rubricgrade.runs.lines import FILE as LINES
@@ -97,7 +99,8 @@ async def run(
         executor: Who plays and grades; default: this process, with `provider`. Only this process writes the record.
 
     Raises:
-        InputError: The folder holds another run, or something else where attempts would go.
+        InputError: The folder holds another run, or something else where attempts would go; or the agent's model, or
+            one that judges, can't be asked. Nothing was written.
         JudgeError: ``budget``: the cost cap is reached, or it can't be known whether it is.
         StoreError: The run's folder can't be written.
     """
@@ -113,14 +116,18 @@ async def run(
         judge=judge,
     )
     _refuse_strangers(place, plan.tasks)
-    manifest = enter(place, wanted)
     jobs = missing(plan)
+    purse = Purse(plan.max_cost, place.lines())
+    if jobs:
+        purse.check()
+    _refuse_the_unaskable(plan, jobs, here=executor is None or isinstance(executor, Local))
+    manifest = enter(place, wanted)
     if not isinstance(place, LocalPlace):
         # Without locks others who share the run can only be kept out of each other's way.
         random.shuffle(jobs)
     terms = Terms(plan.judge, plan.agent, plan.limits, network=plan.network, label=f"run {manifest.run}")
     async with (executor or Local(provider)).workers(terms) as workers:
-        crew = _Crew(plan, place, manifest.run, workers, Purse(plan.max_cost, place.lines()))
+        crew = _Crew(plan, place, manifest.run, workers, purse)
         async with aclosing(_worked(jobs, crew)) as outcomes:
             async for outcome in outcomes:
                 yield outcome
@@ -136,6 +143,15 @@ def _refuse_strangers(place: Place, tasks: Sequence[Task]) -> None:
     if there and place.read(MANIFEST) is None:
         why = f"is where the run would write, and belongs to none (there is no {MANIFEST}): name another folder"
         raise InputError([Fault(why, str(path)) for path in there])
+
+
+def _refuse_the_unaskable(plan: Plan, jobs: Sequence[tuple[Task, int]], *, here: bool) -> None:
+    """Begin no run whose agent or judge can't be asked. Who has nothing to do any more needs neither."""
+    if not jobs:
+        return
+    if isinstance(plan.agent, ToolLoop):
+        plan.agent.check(here=here)
+    check_judge(plan.judge, [task.rubric for task in {task.id: task for task, _ in jobs}.values()], here=here)
 
 
 async def _worked(jobs: list[tuple[Task, int]], crew: _Crew) -> AsyncGenerator[Outcome]:

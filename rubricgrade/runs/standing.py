@@ -11,6 +11,7 @@ from rubricgrade.result import Grade
 from rubricgrade.runs.lines import Line
 from rubricgrade.runs.manifest import Manifest, read_manifest
 from rubricgrade.runs.places import Place, Where, place_of
+from rubricgrade.runs.raising import Raising, raising
 from rubricgrade.runs.statistics import interval, mean, pass_all_k, pass_at_k
 
 CLOSE = 1e-9
@@ -73,7 +74,17 @@ class Standing(BaseModel):
 
 
 class RunStanding(BaseModel):
-    """How a run stands."""
+    """How a run stands.
+
+    Attributes:
+        run: Its name.
+        agent: Who acted.
+        missing: Attempts that are not there.
+        tasks: Each task.
+        categories: Each category.
+        overall: All of it.
+        raising: Checks that raised the same at the same line in several attempts.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -83,6 +94,7 @@ class RunStanding(BaseModel):
     tasks: tuple[Standing, ...]
     categories: tuple[Standing, ...]
     overall: Standing
+    raising: tuple[Raising, ...] = ()
 
 
 def attempts_of(where: Where, manifest: Manifest | None = None) -> list[Attempt]:
@@ -126,6 +138,7 @@ def stand(where: Where, ks: Sequence[int] = ()) -> RunStanding:
         tasks=tuple(standing(name, {name: attempts}, ks) for name, attempts in by_task.items()),
         categories=tuple(standing(name, tasks, ks) for name, tasks in categories.items()),
         overall=standing("overall", by_task, ks),
+        raising=raising([one.grade for one in found if one.grade is not None]),
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from rubricgrade.errors import RubricgradeError
+from rubricgrade.plural import count
 from rubricgrade.result import Cause, Grade, Subject
 from rubricgrade.rewards.rewarded import cause_of
 from rubricgrade.rewards.unfinished import unfinished
@@ -138,10 +139,12 @@ class Desk:
         if self.stopping:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", "the server is stopping", {**CLOSE, **again})
         if episodes > self._most:
-            message = f"{episodes} episodes in one request; this server takes at most {self._most}"
+            message = f"{count(episodes, 'episode')} in one request; this server takes at most {self._most}"
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "too_many", message)
         if self._taken - place.episodes + episodes > self._most:
-            message = f"{self._taken} episodes are waiting or in work, and at most {self._most} may; try again later"
+            message = (
+                f"{count(self._taken, 'episode')} waiting or in work, and at most {self._most} may; try again later"
+            )
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "busy", message, again)
         self._taken += episodes - place.episodes
         place.episodes = episodes

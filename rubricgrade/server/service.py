@@ -10,12 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rubricgrade import tree
-from rubricgrade.chat.routing import pick
-from rubricgrade.errors import InputError, JudgeError
 from rubricgrade.grading import agrade
+from rubricgrade.grading.asked import check_judge
 from rubricgrade.grading.judges import Judges
 from rubricgrade.grading.template import given_template
-from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.result import Grade
 from rubricgrade.rewards.keeping import keep
 from rubricgrade.sandbox import Provider, Template, default_provider
@@ -27,7 +25,6 @@ from rubricgrade.server.room import Room
 from rubricgrade.server.scratch import Scratch
 from rubricgrade.server.settings import Settings
 from rubricgrade.server.shelf import Shelf
-from rubricgrade.store.verdicts import read_verdicts
 
 
 class Service:
@@ -116,8 +113,8 @@ async def opened(settings: Settings) -> AsyncGenerator[Service]:
         InputError: A rubric, the judge or the template can't be used.
         SandboxError: The template has to be built, and can't be.
     """
-    _check(settings.judge)
     shelf = Shelf(settings.rubrics, inline=settings.inline, judge=settings.judge.model is not None)
+    check_judge(settings.judge, None if settings.inline else shelf.known, varying=True)
     provider = default_provider()
     root = Path(await asyncio.to_thread(functools.partial(tempfile.mkdtemp, prefix="rubricgrade-serve-")))
     try:
@@ -129,20 +126,3 @@ async def opened(settings: Settings) -> AsyncGenerator[Service]:
                 await service.closed()
     finally:
         await asyncio.to_thread(tree.remove, root)
-
-
-def _check(judge: JudgeOptions) -> None:
-    """Find out before the first request that a key or an address is missing, or that recorded verdicts can't be read.
-
-    Raises:
-        InputError: The judge can't be asked as it was named.
-    """
-    for file in judge.verdicts:
-        read_verdicts(file)
-    if judge.offline:
-        return
-    try:
-        for model in judge.models:
-            pick(model, base=judge.api_base, key=judge.api_key, extra=judge.extra)
-    except JudgeError as error:
-        raise InputError(f"--judge: {error}") from error

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.misfits import misfits
 from rubricgrade.server.reading import Body
 
 MOST_EPISODES = 10_000
@@ -87,9 +88,4 @@ def read_as(shape: type[S], body: Body) -> S:
     try:
         return shape.model_validate(body.value)
     except ValidationError as error:
-        raise InputError([_fault(item["loc"], item["msg"]) for item in error.errors(include_input=False)]) from None
-
-
-def _fault(place: tuple[int | str, ...], message: str) -> Fault:
-    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    return Fault(f"{name}: {message}" if name else message, "request")
+        raise InputError([Fault(told, "request") for told in misfits(error)]) from None

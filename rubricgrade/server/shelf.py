@@ -11,7 +11,7 @@ from typing import Any
 
 from rubricgrade import tree
 from rubricgrade.errors import Fault, InputError, RubricError
-from rubricgrade.grading.judges import names_judge
+from rubricgrade.grading.asked import names_judge
 from rubricgrade.loading import parse_rubric
 from rubricgrade.loading.document import MAX_BYTES
 from rubricgrade.rewards.rubrics import Rubrics
@@ -47,6 +47,11 @@ class Shelf:
     def only(self) -> str | None:
         """The name of the only rubric, if there is one."""
         return next(iter(self._named)) if len(self._named) == 1 else None
+
+    @property
+    def known(self) -> tuple[Rubric, ...]:
+        """The rubrics that it was started with, without a request's values."""
+        return tuple(rubric for rubrics in self._named.values() for rubric in rubrics.known or ())
 
     def knows(self, name: object) -> bool:
         """Whether there is a rubric of this name."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-MOST = 16
+MOST = 64
 """Things that are written at once: more save nothing, and what a thread once took it keeps until it ends."""
 PAUSE = 0.1
 """Seconds from the beginning of a write to that of the next one, unless `MOST` are waiting before."""
@@ -23,7 +23,9 @@ Write = Callable[[Sequence[T]], Sequence[Exception | None]]
 class _Queue(Generic[T]):
     """What waits to be written on one event loop, and the task that sees to it."""
 
-    waiting: list[tuple[T, asyncio.Future[None]]] = field(default_factory=list[tuple[T, "asyncio.Future[None]"]])
+    waiting: list[tuple[T, asyncio.Future[Exception | None]]] = field(
+        default_factory=list[tuple[T, "asyncio.Future[Exception | None]"]]
+    )
     task: asyncio.Task[None] | None = None
     begun: float = -math.inf
 
@@ -34,20 +36,23 @@ class Batching(Generic[T]):
     def __init__(self) -> None:
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[T]] = WeakKeyDictionary()
 
-    async def put(self, thing: T, write: Write[T]) -> None:
-        """Wait until something is written; raises what went wrong with it. Once begun, it is written in any case.
+    def put(self, thing: T, write: Write[T]) -> asyncio.Future[Exception | None]:
+        """Have something written: soon, and also if nobody waits for it or the event loop ends before.
 
         Args:
             thing: To be written.
             write: Writes some things, in a thread; the same every time.
+
+        Returns:
+            What went wrong with it, once that is known; None if nothing did.
         """
         loop = asyncio.get_running_loop()
         queue = self._queues.setdefault(loop, _Queue())
-        written: asyncio.Future[None] = loop.create_future()
+        written: asyncio.Future[Exception | None] = loop.create_future()
         queue.waiting.append((thing, written))
         if queue.task is None:
             queue.task = loop.create_task(_work_off(queue, write))
-        await written
+        return written
 
 
 async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
@@ -58,17 +63,15 @@ async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
                 await asyncio.sleep(queue.begun + PAUSE - loop.time())
             queue.begun = loop.time()
             batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
+            # Shielded, or a write that waits for a thread would be dropped when the event loop ends.
+            writing = loop.run_in_executor(None, write, [thing for thing, _ in batch])
             try:
-                faults = await asyncio.to_thread(write, [thing for thing, _ in batch])
-            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                faults = await asyncio.shield(writing)
+            except Exception as error:  # noqa: BLE001 - told to whoever waits
                 faults = [error] * len(batch)
             for (_, written), fault in zip(batch, faults, strict=True):
-                if written.done():
-                    continue
-                if fault is None:
-                    written.set_result(None)
-                else:
-                    written.set_exception(fault)
+                if not written.done():
+                    written.set_result(fault)
     except asyncio.CancelledError:
         # The event loop is ending, and nobody hears of faults any more.
         while queue.waiting:

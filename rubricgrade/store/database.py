@@ -6,7 +6,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,8 +16,16 @@ from rubricgrade.errors import StoreError
 _WAIT = 30.0  # seconds for another process's write
 
 
+@dataclass(slots=True)
+class _Link:
+    """A connection that one thread uses at a time."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: sqlite3.Connection | None = None
+
+
 class Database:
-    """A file with tables, in SQLite's WAL mode.
+    """A file with tables, in SQLite's WAL mode: who looks something up waits for nobody who writes.
 
     Args:
         path: The file; it and its folder are made when they are missing.
@@ -28,10 +37,9 @@ class Database:
         self.path = path
         self._tables = tables
         self._name = name
-        self._lock = threading.Lock()
         self._process = os.getpid()
-        self._connection: sqlite3.Connection | None = None
-        self._inherited: list[sqlite3.Connection | None] = []
+        self._reader, self._writer = _Link(), _Link()
+        self._inherited: list[_Link] = []
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
@@ -41,35 +49,56 @@ class Database:
             StoreError: The file can't be read or written, or is something else.
         """
         self._after_fork()
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                with self._connection:
-                    yield self._connection
-            except (sqlite3.Error, OSError) as error:
-                raise StoreError(f"{self._name} {self.path}: {error}") from error
+        with self._linked(self._writer) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite3.Connection]:
+        """A connection for a block that only reads, and sees what was written whole before.
+
+        Raises:
+            StoreError: The file can't be read, or is something else.
+        """
+        self._after_fork()
+        with self._linked(self._reader) as connection:
+            yield connection
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed."""
         self._after_fork()
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        for link in (self._reader, self._writer):
+            with link.lock:
+                if link.connection is not None:
+                    link.connection.close()
+                link.connection = None
+
+    @contextmanager
+    def _linked(self, link: _Link) -> Generator[sqlite3.Connection]:
+        with link.lock:
+            try:
+                if link.connection is None:
+                    link.connection = self._connect()
+                with link.connection:
+                    yield link.connection
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(f"{self._name} {self.path}: {error}") from error
 
     def _after_fork(self) -> None:
-        """In a new process: a lock that nobody holds, and a connection of its own. The parent's must not be closed."""
+        """In a new process: locks that nobody holds, connections of its own. The parent's must not be closed."""
         if self._process != os.getpid():
-            self._inherited.append(self._connection)
-            self._process, self._lock, self._connection = os.getpid(), threading.Lock(), None
+            self._inherited += (self._reader, self._writer)
+            self._process, self._reader, self._writer = os.getpid(), _Link(), _Link()
 
     def _connect(self) -> sqlite3.Connection:
         if not self.path.exists():
             self._create()
         connection = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.executescript(self._tables)
+        try:
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.executescript(self._tables)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _create(self) -> None:
@@ -77,9 +106,10 @@ class Database:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with TemporaryDirectory(dir=self.path.parent, prefix=".new-") as folder:
             part = Path(folder) / self.path.name
-            connection = sqlite3.connect(part)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(self._tables)
-            connection.close()
+            with closing(sqlite3.connect(part)) as connection:
+                # The tables first: a log in WAL mode is moved into the file when it is closed, and if the disk is full
+                # then, SQLite says nothing.
+                connection.executescript(self._tables)
+                connection.execute("PRAGMA journal_mode=WAL")
             with suppress(FileExistsError):
                 self.path.hardlink_to(part)

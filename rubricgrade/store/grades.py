@@ -11,17 +11,24 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rubricgrade.errors import StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.readers.episode import FILE as TRAJECTORY
 from rubricgrade.result import Grade, Subject
+from rubricgrade.store.folders import opened_below
 
 FOLDER = "grades"
 NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d+)\.json\Z")
 
 
-def write_grade(grade: Grade, folder: str | os.PathLike[str]) -> Path:
+def write_grade(grade: Grade, folder: str | os.PathLike[str], *, top: str | os.PathLike[str] | None = None) -> Path:
     """Write a grade into ``folder/grades/<rubric>.<hash>-<judge>-<n>.json``, with the next free n from 1.
 
     The file appears whole, under a name that nobody else has: several processes may write at once.
+
+    Args:
+        grade: The grade.
+        folder: The episode's, or one for its grades.
+        top: The folder at or above `folder` that somebody has named: no link below it is followed. Default: `folder`.
 
     Returns:
         The file's path.
@@ -30,25 +37,15 @@ def write_grade(grade: Grade, folder: str | os.PathLike[str]) -> Path:
         StoreError: It could not be written; nothing is left behind.
     """
     home = Path(folder) / FOLDER
+    named = Path(folder if top is None else top)
     try:
-        new = _made(home)
-        # An episode's folder may come from elsewhere: a link in it must not lead our files away.
-        place = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        place, new = opened_below(named, home.relative_to(named).parts)
         try:
             return home / _write(grade.to_json().encode(), place, grade_stem(grade), new=new)
         finally:
             os.close(place)
     except OSError as error:
         raise StoreError(f"can't write a grade into {home}: {error.strerror or error}") from error
-
-
-def _made(home: Path) -> bool:
-    """Make a folder and those above it. Returns whether it is new, and so empty."""
-    try:
-        home.mkdir(parents=True)
-    except FileExistsError:
-        return False
-    return True
 
 
 def _write(data: bytes, place: int, stem: str, *, new: bool) -> str:
@@ -98,9 +95,7 @@ def parse_grade(data: bytes, name: str) -> Grade:
     try:
         return Grade.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(key) for key in first["loc"]) or "the file"
-        raise StoreError(f"{name} is no grade file: {place}: {first['msg']}") from None
+        raise StoreError(f"{name} is no grade file: {first_misfit(error)}") from None
 
 
 def grade_files(folder: str | os.PathLike[str]) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from rubricgrade.errors import StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Subject
 from rubricgrade.store.grades import rubric_stem
 
@@ -74,7 +75,5 @@ def read_sources(folder: str | os.PathLike[str]) -> Iterator[Sources]:
         except OSError as error:
             raise StoreError(f"can't read {file}: {error.strerror or error}") from error
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(key) for key in first["loc"]) or "the file"
-            message = f"{file} does not say where a grade's sources lay: {place}: {first['msg']}; delete it"
-            raise StoreError(message) from None
+            told = first_misfit(error)
+            raise StoreError(f"{file} does not say where a grade's sources lay: {told}; delete it") from None

@@ -1,31 +1,23 @@
-"""Verdicts that need not be asked again: an SQLite cache, and JSONL files of recorded verdicts.
-
-The cache knows an answer by everything that went into asking for it. A recorded verdict knows its question alone, so
-that it outlives a change of model or prompt, and says who gave it.
-"""
+"""The verdict cache: answers that need not be asked for again, known by everything that went into asking for them."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from rubricgrade import twice
-from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.errors import StoreError
 from rubricgrade.store.batching import Batching
 from rubricgrade.store.conclusions import CONCLUSIONS, find_conclusion, keep_conclusions
 from rubricgrade.store.database import Database
 from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
+from rubricgrade.store.recorded import Verdict, read_verdicts, write_verdicts
 
-SCHEMA = "rubricgrade.verdict/1"
-RECORDED = "verdicts.jsonl"
-"""What a file of recorded verdicts is called that lies with the rubric that it is for."""
 _REMEMBERED = 10_000  # hashes of texts that need not be written again
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -35,79 +27,6 @@ CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL);
 {TABLES}
 {CONCLUSIONS}
 """
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, validate_by_name=True)
-
-
-class RecordedQuote(_Line):
-    """A quote of a recorded verdict; looked up like any other."""
-
-    quote: str
-    where: str | None = None
-
-
-class Verdict(_Line):
-    """One line of a file of recorded verdicts, and what the cache holds.
-
-    Attributes:
-        question: Hash of what was asked.
-        rubric: The rubric's id, for people.
-        criterion: The criterion's id, for people.
-        asked: The criterion's wording, for people.
-        item: Of a `for_each`.
-        trajectory: The trajectory's id, for people.
-        answer: ``yes``, ``no``, ``cannot_tell`` or a choice of the scale; None in a skeleton, which decides nothing.
-        reasoning: Why.
-        evidence: Quotes.
-        recorded_by: ``hand: NAME`` or a model.
-        recorded_at: ISO 8601.
-        key: The cache's key, if it comes from one.
-        prompt: Hash of the prompt that was sent, where several questions shared one.
-        served: The model that answered, as its provider names it.
-        vote: Which of several votes it was, from 0.
-        reply: The model's reply as it came.
-    """
-
-    schema_: Literal["rubricgrade.verdict/1"] = Field(default=SCHEMA, alias="schema")
-    question: str
-    rubric: str = ""
-    criterion: str = ""
-    asked: str = ""
-    item: str | None = None
-    trajectory: str = ""
-    answer: str | None = None
-    reasoning: str = ""
-    evidence: tuple[RecordedQuote, ...] = ()
-    recorded_by: str = ""
-    recorded_at: str = ""
-    key: str | None = None
-    prompt: str = ""
-    served: str = ""
-    vote: int = 0
-    reply: str = ""
-
-    def to_line(self) -> str:
-        """Its JSON, with a newline; what is empty is left out, but for what a skeleton wants filled in."""
-        facts = self.model_dump(mode="json")
-        wanted = ("schema", "question", "answer", *(("reasoning", "evidence", "recorded_by") if self.open else ()))
-        kept = {name: value for name, value in facts.items() if value or name in wanted}
-        return json.dumps(kept, ensure_ascii=False) + "\n"
-
-    @property
-    def open(self) -> bool:
-        """Whether it is a skeleton, still to be filled in."""
-        return self.answer is None
-
-    @property
-    def of_vote(self) -> tuple[object, ...]:
-        """Which vote it is: a judge casts each once. The same question asked with other settings is another key."""
-        return self.question, self.recorded_by, self.vote, self.key
-
-    def says_the_same_as(self, other: Verdict) -> bool:
-        """Whether two records of a vote agree in all that decides anything or is shown for a reason."""
-        return (self.answer, self.reasoning, self.evidence) == (other.answer, other.reasoning, other.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +76,7 @@ class VerdictCache:
         self.path = path if path is not None else default_cache()
         self._database = Database(self.path, _TABLES, "verdict cache")
         self._texts: set[str] = set()
+        self._version: int | None = None
         self._batching: Batching[Kept] = Batching()
 
     @classmethod
@@ -170,7 +90,7 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read, or holds something else.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             row = connection.execute("SELECT line FROM verdicts WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._verdict(row[0])
 
@@ -192,6 +112,10 @@ class VerdictCache:
         rows = [(each.key, each.question, each.recorded_by, each.vote, each.model_dump_json()) for each in verdicts]
         prompts = {name: prompt for part in parts for name, prompt in part.prompts.items()}
         with self._database.transaction() as connection:
+            # Another process may have cleared the file; it tells who has written since, but not what.
+            version = int(connection.execute("PRAGMA data_version").fetchone()[0])
+            if version != self._version:
+                self._texts, self._version = set(), version
             connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
             texts = keep_prompts(connection, prompts, self._texts) if prompts else set[str]()
             for part in parts:
@@ -199,13 +123,13 @@ class VerdictCache:
         # Only now: what was not written must be written the next time.
         self._texts = texts if len(self._texts) > _REMEMBERED else self._texts | texts
 
-    async def keep_soon(self, kept: Kept) -> None:
-        """`keep`, without holding up the event loop, and in one transaction with what others keep at the same time.
+    def keep_soon(self, kept: Kept) -> asyncio.Future[Exception | None]:
+        """`keep`, without holding up the event loop, in one transaction with what others keep at about the same time.
 
-        Raises:
-            StoreError: The file can't be written; nothing was.
+        Returns:
+            What went wrong, a `StoreError` or a defect; None if nothing did. It is kept also if nobody waits for that.
         """
-        await self._batching.put(kept, self._keep_all)
+        return self._batching.put(kept, self._keep_all)
 
     def _keep_all(self, parts: Sequence[Kept]) -> list[StoreError | None]:
         try:
@@ -220,7 +144,7 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             return find_conclusion(connection, key)
 
     def prompt(self, name: str) -> tuple[str, ...] | None:
@@ -229,7 +153,7 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read, or the prompt is damaged.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             return find_prompt(connection, name)
 
     def reply(self, key: str) -> str | None:
@@ -238,7 +162,7 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             row = connection.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -260,7 +184,7 @@ class VerdictCache:
         Raises:
             StoreError: A file can't be read or written.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute("SELECT line FROM verdicts ORDER BY question, model, vote, key").fetchall()
         write_verdicts(path, [self._verdict(row[0]) for row in rows])
         return len(rows)
@@ -285,7 +209,7 @@ class VerdictCache:
         Raises:
             StoreError: The file can't be read.
         """
-        with self._database.transaction() as connection:
+        with self._database.reading() as connection:
             rows = connection.execute("SELECT model, count(*) FROM verdicts GROUP BY model ORDER BY model").fetchall()
         models = {str(model): int(count) for model, count in rows}
         return CacheInfo(self.path, sum(models.values()), self.path.stat().st_size, models)
@@ -308,91 +232,10 @@ class VerdictCache:
     def close(self) -> None:
         """Close the file; it is opened again if it is needed."""
         self._database.close()
+        self._version = None
 
     def _verdict(self, line: str) -> Verdict:
         try:
             return Verdict.model_validate_json(line)
         except ValidationError as error:
             raise StoreError(f"verdict cache {self.path}: an entry is no verdict") from error
-
-
-def read_verdicts(path: Path) -> tuple[Verdict, ...]:
-    """All lines of a file of recorded verdicts, skeletons included.
-
-    Raises:
-        InputError: The file can't be read, a line is no verdict, or two lines say different things for one vote (by
-            the same judge on the same question); every such line is named.
-    """
-    try:
-        facts = path.stat()
-        return _read(path, facts.st_mtime_ns, facts.st_size)
-    except OSError as error:
-        raise InputError(Fault(f"can't read recorded verdicts: {error.strerror or error}", str(path))) from error
-
-
-@lru_cache(maxsize=32)
-def _read(path: Path, _changed: int, _size: int) -> tuple[Verdict, ...]:
-    verdicts: list[Verdict] = []
-    faults: list[Fault] = []
-    votes: dict[tuple[object, ...], tuple[int, Verdict]] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            verdict = Verdict.model_validate_json(line)
-            json.loads(line, object_pairs_hook=twice.unique)
-        except twice.KeyTwice:
-            key = twice.find(line.decode()).key
-            faults.append(Fault(f"the key {key!r} stands twice; keep one of them", str(path), number))
-            continue
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(key) for key in first["loc"])
-            faults.append(Fault(f"no recorded verdict: {place or 'line'}: {first['msg']}", str(path), number))
-            continue
-        if not verdict.open and not verdict.recorded_by:
-            faults.append(Fault("a recorded verdict says who gave it ('recorded_by')", str(path), number))
-        if not verdict.open:
-            first, other = votes.setdefault(verdict.of_vote, (number, verdict))
-            if not verdict.says_the_same_as(other):
-                faults.append(Fault(_contradiction(first, other, verdict), str(path), number))
-        verdicts.append(verdict)
-    if faults:
-        raise InputError(faults)
-    return tuple(verdicts)
-
-
-def beside(rubric: Path) -> tuple[Path, ...]:
-    """The recorded verdicts that lie with a rubric's file, if any do.
-
-    The commands and the reward server take them where nobody is asked and no others are named; `grade` of Python takes
-    the files that `JudgeOptions.verdicts` names and no others.
-    """
-    file = rubric.parent / RECORDED
-    return (file,) if file.is_file() else ()
-
-
-def _contradiction(number: int, one: Verdict, other: Verdict) -> str:
-    differ = f"{one.answer!r} there, {other.answer!r} here"
-    what = differ if one.answer != other.answer else "with other reasons or quotes"
-    return (
-        f"line {number} records another verdict by {other.recorded_by!r} on the same question ({what}): "
-        "keep one of the two lines"
-    )
-
-
-def write_verdicts(path: Path, verdicts: Iterable[Verdict]) -> None:
-    """Write a file of recorded verdicts, or of skeletons to be filled in; whole or not at all.
-
-    Raises:
-        StoreError: It can't be written.
-    """
-    text = "".join(verdict.to_line() for verdict in verdicts)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise StoreError(f"can't write {path}: {error.strerror or error}") from error

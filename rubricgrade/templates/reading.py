@@ -9,11 +9,13 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from rubricgrade import library
 from rubricgrade.errors import Fault, TemplateError
 from rubricgrade.loading import codes
 from rubricgrade.loading.document import MAX_BYTES, Document, Place, read_document
+from rubricgrade.misfits import needed, value_in_words
 from rubricgrade.rubric.base import as_map
 from rubricgrade.rubric.rules import nearest
 from rubricgrade.templates.definition import Allowed, Definition, Files, Limits, Requires, RootFilesystem, Setup
@@ -130,13 +132,7 @@ def _complaints(document: Document, error: ValidationError) -> dict[tuple[Place,
             message = f"{_label(place)} has no {str(loc[-1])!r}"
             found[place, f"missing {loc[-1]}"] = document.fault(place, message, codes.MISSING, at_key=True)
         else:
-            message = (
-                each["msg"]
-                .removeprefix("Value error, ")
-                .replace("Input should be", "must be")
-                .replace("Tuple should have", "must have")
-            )
-            found[place, kind] = document.fault(place, f"{_label(place)} {message}", codes.VALUE)
+            found[place, kind] = document.fault(place, f"{_label(place)} {_wrong(each)}", codes.VALUE)
     return found
 
 
@@ -146,6 +142,13 @@ def _unknown(loc: tuple[str | int, ...]) -> str:
     model = SECTIONS.get(section, Definition)
     known = [field.alias or name for name, field in model.model_fields.items()]
     return f"unknown key {key!r}{nearest(key, known) or '; known here: ' + ', '.join(known)}"
+
+
+def _wrong(each: ErrorDetails) -> str:
+    kind, context = each["type"], each.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    return f"must be {needed(kind, context, message=each['msg'])}, not {value_in_words(each['input'])}"
 
 
 def _label(place: Place) -> str:

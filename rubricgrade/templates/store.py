@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade import tree
 from rubricgrade.errors import StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.sandbox import Layer, Limits, Template
 
 MANIFEST = "template.json"
@@ -150,7 +151,8 @@ class Store:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            raise StoreError(f"the template in {file.parent} is damaged ({error}); remove that folder") from error
+            told = first_misfit(error) if isinstance(error, ValidationError) else error
+            raise StoreError(f"the template in {file.parent} is damaged ({told}); remove that folder") from error
         self._require_private()
         return built
 

@@ -134,7 +134,7 @@ def test_bad_input_is_2_and_prints_nothing(graded: Path, tmp_path: Path) -> None
         (graded, wrong, "w.jsonl:1:"),
         (graded, tmp_path / "none.jsonl", "none.jsonl"),
         (graded, strange, "no label belongs to a verdict"),
-        (tmp_path / "empty", good, "no grade in this folder"),
+        (tmp_path / "empty", good, "an empty folder, not graded episodes"),
         (tmp_path / "gone", good, "no such folder"),
     ):
         done = run("agreement", place, "--labels", file)

@@ -71,8 +71,11 @@ def test_a_spreadsheet_s_file_is_read(tmp_path: Path) -> None:
     [
         ("trajectory,criterion,verdict,by\nt,c,met\n", "is no table of labels: line 2 has 3 cells, and the header 4"),
         ('trajectory,criterion,verdict,by\nt,c,met,"ann\n', "is no table of labels: unexpected end of data"),
-        ("trajectory,criterion,verdict,by\nt,c,,ann\n", "no label: verdict: String should have at least 1"),
-        ("trajectory,criterion,verdict\nt,c,met\n", "no label: by: Field required"),
+        (
+            "trajectory,criterion,verdict,by\nt,c,,ann\n",
+            "no label: 'verdict' must be text that is not empty, not the text ''",
+        ),
+        ("trajectory,criterion,verdict\nt,c,met\n", "no label: has no 'by'"),
         ("trajectory,criterion,verdict,by\n", "holds no label"),
         ("", "holds no label"),
     ],

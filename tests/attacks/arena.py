@@ -103,13 +103,13 @@ class Arena:
         self._folder = folder
         self._extras = extras
 
-    async def fight(self, script: str | bytes, checks: Checks, *, seconds: float = 60) -> Grade:
+    async def fight(self, script: str | bytes, checks: Checks | Rubric, *, seconds: float = 60) -> Grade:
         """Run a script as the agent, and grade.
 
         Args:
             script: Python, run in the work folder.
-            checks: What the rubric checks.
-            seconds: The solution's limit of time.
+            checks: What the rubric checks, or a whole rubric.
+            seconds: The solution's limit of time, where no rubric says it.
         """
         async with AsyncExitStack() as held:
             template = await self._template(held)
@@ -117,7 +117,7 @@ class Arena:
             trajectory = Trajectory(id="t", steps=(Step(role="user", content=(Text(text="Do it."),)),))
             grading = agrade(
                 trajectory.located(workspace=workspace),
-                rubric_of(checks, seconds),
+                checks if isinstance(checks, Rubric) else rubric_of(checks, seconds),
                 provider=self._provider,
                 template=template,
             )

@@ -1,4 +1,4 @@
-"""What changed between two rubrics, and between two sets of grades."""
+"""What changed between two rubrics."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rubricgrade.authoring.grade_changes import grade_changes
 from rubricgrade.authoring.rubric_changes import in_words, rubric_changes
 from rubricgrade.loading import load_rubric, parse_rubric
 from rubricgrade.result import Grade, Subject
 from rubricgrade.store.grades import write_grade
 from tests.authoring.calling import run
-from tests.report.made import HASH, criterion, gate, grade
+from tests.report.made import HASH, criterion, grade
 
 BASE = """\
 id: r
@@ -74,36 +73,18 @@ def test_words_of_two_texts_give_both_back() -> None:
     assert in_words("same", "same") == "same"
 
 
-def graded(name: str, score: float | None, *items: float | None) -> Grade:
+def graded(name: str, score: float) -> Grade:
     subject = Subject(id=name, hash=HASH[:-1] + name[-1])
-    criteria = tuple(criterion(f"c{place}", 1, value, reasoning="because") for place, value in enumerate(items))
-    return grade(score, trajectory=subject, criteria=criteria, gates=(gate("g", 1.0),))
+    return grade(score, trajectory=subject, criteria=(criterion("c0", 1, score),))
 
 
-def test_flips_and_moved_scores() -> None:
-    before = [graded("e1", 1.0, 1, 1), graded("e2", 0.5, 1, 0), graded("e3", None, None, 1), graded("e4", 0.0, 0, 0)]
-    after = [graded("e1", 0.5, 1, 0), graded("e2", 0.5, 1, 0), graded("e3", 1.0, 1, 1), graded("e5", 1.0, 1, 1)]
-    found = grade_changes(before, after)
-    assert (found.paired, found.only_before, found.only_after) == (3, ("e4",), ("e5",))
-    # An ungraded episode is in neither mean.
-    assert (found.mean_before, found.mean_after, found.scored) == (0.75, 0.5, 2)
-    assert [(each.episode, each.before, each.after) for each in found.moved] == [("e3", None, 1.0), ("e1", 1.0, 0.5)]
-    assert [(each.episode, each.item, each.before, each.after) for each in found.flips] == [
-        ("e1", "c1", "met", "not_met"),
-        ("e3", "c0", "not_run", "met"),
-    ]
-    assert found.by_item == {"c1": {"met -> not_met": 1}, "c0": {"not_run -> met": 1}}
-
-
-def test_the_command_takes_rubrics_and_folders_of_grades(tmp_path: Path) -> None:
-    for name, score in (("one", 1.0), ("two", 0.5)):
-        for episode in ("e1", "e2"):
-            write_grade(graded(episode, score, score), tmp_path / name / episode)
-    done = run("diff", tmp_path / "one", tmp_path / "two")
-    assert "e1: 1 -> 0.5" in done.out
-    assert "2 episodes on both sides: 2 scores moved, 2 verdicts flipped; mean of 2: 1 -> 0.5" in done.out
+def test_the_command_takes_rubrics(tmp_path: Path) -> None:
+    write_grade(graded("e1", 1.0), tmp_path / "one" / "e1")
     rubrics = run("diff", "bug-fix", "coding-agent", "--json")
     assert rubrics.json["schema"] == "rubricgrade.rubric-changes/1"
     mixed = run("diff", "bug-fix", tmp_path / "one")
     assert mixed.code == 2
     assert "one is a rubric and the other is not" in mixed.err
+    alone = run("diff", "bug-fix")
+    assert alone.code == 2
+    assert "is a rubric: name the one to compare it with" in alone.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import subprocess
 import threading
@@ -26,6 +27,14 @@ def test_its_examples_and_other_episodes_side_by_side(tmp_path: Path) -> None:
     ]
     text = run("preview", path, "-c", "says-total")
     assert "it is 48.2 lakh: met, expected met" in text.out
+
+
+def test_several_episodes_of_one_file_are_told_apart(tmp_path: Path) -> None:
+    chats = [[{"role": "user", "content": "how much?"}, {"role": "assistant", "content": text}] for text in ("a", "b")]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    done = run("preview", write_rubric(tmp_path), "-c", "says-total", "--on", tmp_path / "chats.jsonl", "--json")
+    file = tmp_path / "chats.jsonl"
+    assert [one["episode"] for one in done.json["seen"]][-2:] == [f"{file}: chats-1", f"{file}: chats-2"]
 
 
 @pytest.mark.parametrize(

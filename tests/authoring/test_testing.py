@@ -96,7 +96,6 @@ def test_with_nobody_to_ask_it_stays_open(tmp_path: Path) -> None:
         ("yes", "thanks a lot", 'it quotes what does not stand in the record: "thanks a lot"'),
         ("yes", "thank", 'its quotes say too little: "thank"; one must have at least two words and eight letters'),
         ("cannot_tell", "thanks a lot", "it quotes what does not stand in the record"),
-        ("maybe", "thank you", "is none of no, yes, cannot_tell"),
     ],
 )
 @pytest.mark.parametrize("expected", ["met", "cannot_tell"])
@@ -113,6 +112,17 @@ def test_a_recorded_verdict_that_does_not_count_is_open_and_no_failure_of_the_ru
     assert done.code == 3
     assert f"expected {expected}, found open (judge_unparseable)" in done.out
     assert words in done.out
+
+
+def test_a_recorded_answer_that_nobody_can_give_is_bad_input(tmp_path: Path) -> None:
+    path = write_rubric(tmp_path, JUDGED)
+    missing = tmp_path / "verdicts.jsonl"
+    run("test", path, "-c", "thanks", "--missing", missing)
+    (line,) = map(json.loads, missing.read_text().splitlines())
+    missing.write_text(json.dumps({**line, "answer": "maybe", "recorded_by": "hand: me"}) + "\n")
+    done = run("test", path, "-c", "thanks")
+    assert done.code == 2
+    assert f"{missing}:1: 'maybe' is no answer to criterion thanks: write one of yes, no, cannot_tell" in done.err
 
 
 def verdict(answer: str) -> Wire:

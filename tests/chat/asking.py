@@ -26,6 +26,7 @@ class Settings:
     api_key: str | None = KEY
     concurrency: int = 8
     per_minute: float | None = None
+    tokens_per_minute: float | None = None
     max_cost: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

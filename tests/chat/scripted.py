@@ -16,6 +16,7 @@ class Wire:
     """One answer, down to the bytes.
 
     `reset_after`: cut the connection after that many bytes of the body. `raw`: the body is all, with no HTTP around it.
+    `afterwards`: what comes on the connection behind the answer, unasked.
     """
 
     body: bytes
@@ -26,6 +27,7 @@ class Wire:
     endless: bool = False
     hang: bool = False
     raw: bool = False
+    afterwards: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class ScriptedServer:
         self.now = 0
         self.peak = 0
         self.connections = 0
+        self.unasked = 0
         self._arrived = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -87,6 +90,11 @@ class ScriptedServer:
         """Block until so many requests have come."""
         with self._arrived:
             assert self._arrived.wait_for(lambda: len(self.seen) >= requests, timeout=30)
+
+    def wait_for_unasked(self, answers: int) -> None:
+        """Block until so many have been sent that nobody asked for."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: self.unasked >= answers, timeout=30)
 
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
@@ -112,7 +120,9 @@ class ScriptedServer:
                 first, *lines = head.strip().split("\r\n")
                 headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
-                seen = Seen(first.split(" ")[1], headers, json.loads(body or b"{}"), time.monotonic())
+                is_form = "form" in headers.get("content-type", "")
+                value = {} if is_form else json.loads(body or b"{}")
+                seen = Seen(first.split(" ")[1], headers, value, time.monotonic())
                 with self._arrived:
                     self.seen.append(seen)
                     self._arrived.notify_all()
@@ -146,6 +156,13 @@ class ScriptedServer:
             await writer.drain()
         writer.write(wire.body[: wire.reset_after])
         await writer.drain()
+        if wire.afterwards:
+            await asyncio.sleep(0.05)
+            writer.write(wire.afterwards)
+            await writer.drain()
+            with self._arrived:
+                self.unasked += 1
+                self._arrived.notify_all()
         if wire.reset_after is not None:
             writer.transport.abort()
             raise ConnectionAbortedError

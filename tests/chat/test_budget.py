@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rubricgrade.chat import Ask, AskFailed, Budget
 from rubricgrade.chat.prices import price_of
-from rubricgrade.chat.reading import Tokens
+from rubricgrade.chat.tokens import Tokens
 from tests.chat.asking import ask, open_chat, question
 from tests.chat.scripted import ScriptedServer, Wire, completion, error
 

@@ -12,7 +12,7 @@ import pytest
 
 from rubricgrade.chat import AskFailed, connect, preload
 from rubricgrade.chat.prices import price_of
-from rubricgrade.chat.reading import Tokens
+from rubricgrade.chat.tokens import Tokens
 from rubricgrade.errors import MissingExtraError
 from tests.chat.asking import SCHEMA, Settings, question
 

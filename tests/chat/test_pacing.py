@@ -138,3 +138,67 @@ def test_every_attempt_on_the_wire_counts(server: ScriptedServer, concurrency: i
         assert times[last] - times[first] >= (last - first) * 60 / rpm - SLACK
     # Without a pace they take a tenth of that.
     assert spread(server) >= (len(times) - 1) * 60 / rpm - SLACK
+
+
+class TestTokens:
+    def test_calls_are_as_far_apart_as_their_tokens_take(self) -> None:
+        async def main() -> list[float]:
+            pace, starts = Pace(), list[float]()
+            for load in (0.1, 0.3, 0.05, 0.05):
+                async with pace.start(None, load):
+                    starts.append(time.monotonic())
+            return starts
+
+        for found, least in zip(apart(asyncio.run(main())), (0.1, 0.3, 0.05), strict=True):
+            assert found >= least
+
+    def test_what_was_not_taken_is_given_back(self) -> None:
+        async def main() -> None:
+            pace = Pace()
+            async with pace.start(None, 3600.0):
+                pass
+            waiting = asyncio.create_task(self._start(pace))
+            await asyncio.sleep(0.01)
+            assert not waiting.done()
+            pace.correct(-3600.0)
+            await asyncio.wait_for(waiting, 60)
+
+        asyncio.run(main())
+
+    async def _start(self, pace: Pace) -> None:
+        async with pace.start(None, 1.0):
+            pass
+
+    def test_who_has_none_waits_for_none(self) -> None:
+        async def main() -> None:
+            pace = Pace()
+            async with pace.start(None, 3600.0):
+                pass
+            async with asyncio.timeout(60), pace.start(6000):
+                pass
+
+        asyncio.run(main())
+
+    def test_on_the_wire_what_was_counted_counts(self, server: ScriptedServer) -> None:
+        server.script = [completion(usage={"prompt_tokens": 1, "completion_tokens": 1})]
+        # By what is expected of each, 4,000 tokens and more, the second would be twenty minutes behind the first.
+        asked = open_chat(server.base, tokens_per_minute=200)
+
+        async def main() -> None:
+            async with asyncio.timeout(60):
+                for _ in range(2):
+                    await asked.ask(question(max_tokens=4000))
+
+        asyncio.run(main())
+        assert spread(server) >= gap(200) * 2 - 0.05
+
+    def test_a_call_of_unknown_size_takes_what_was_expected(self, server: ScriptedServer) -> None:
+        server.script = [completion(usage={"prompt_tokens": None})]
+        asked = open_chat(server.base, tokens_per_minute=60_000)
+
+        async def main() -> None:
+            for _ in range(2):
+                await asked.ask(question(max_tokens=1000))
+
+        asyncio.run(main())
+        assert spread(server) >= gap(60_000) * 1000 - 0.05

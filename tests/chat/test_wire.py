@@ -34,12 +34,6 @@ GEMINI = {
     },
     "modelVersion": "gemini-served",
 }
-BEDROCK = {
-    "output": {"message": {"role": "assistant", "content": [{"text": "yes"}]}},
-    "stopReason": "end_turn",
-    "usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15, "cacheReadInputTokens": 80},
-    "metrics": {"latencyMs": 1},
-}
 OLLAMA = {
     "model": "llama3",
     "created_at": "2026-01-01T00:00:00Z",
@@ -134,20 +128,6 @@ def test_anthropic_cached_tokens_are_part_of_the_input(server: ScriptedServer) -
     usage = ask(open_chat(server.origin, "auto"), question(model=model)).usage
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (97, 80, 5)
     assert usage.cost == pytest.approx(10 * 3e-6 + 80 * 3e-7 + 7 * 3.75e-6 + 5 * 15e-6)
-
-
-def test_bedrock_gets_a_cache_point(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("boto3", reason="litellm needs it to sign requests to Bedrock")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000000000")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0" * 40)
-    server.script = [wire(BEDROCK)]
-    model = "bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0"
-    extra = {"aws_bedrock_runtime_endpoint": server.origin, "aws_region_name": "us-east-1"}
-    chat = open_chat("", "auto", model=model, api_key=None, extra=extra)
-    reply = ask(chat, question(model=model))
-    assert (reply.text, reply.usage.cached_tokens) == ("yes", 80)
-    assert server.seen[-1].body["system"] == [{"text": "You judge."}, {"cachePoint": {"type": "default"}}]
-    assert "prompt_cache_key" not in json.dumps(server.seen[-1].body)
 
 
 def test_gemini(server: ScriptedServer) -> None:

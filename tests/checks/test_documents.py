@@ -65,7 +65,7 @@ def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_pa
         "a.md": "first",
         "b.xlsx": b"PK",
         "c.pdf": bomb,
-        "d.md": "x" * 400_001,
+        "d.md": "x" * 4_000_001,
         "e.md": "last",
     }
     found = {
@@ -76,7 +76,9 @@ def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_pa
     assert found["b.xlsx"].text == found["c.pdf"].text == ""
     assert "is no workbook" in found["b.xlsx"].note
     assert found["c.pdf"].note
-    assert (len(found["d.md"].text), found["d.md"].complete) == (400_000, False)
+    assert (len(found["d.md"].text), found["d.md"].complete) == (4_000_000, False)
+    assert found["sparse.md"].note
+    assert {name for name, document in found.items() if document.withheld} == {"d.md", "sparse.md"}
     assert "link.md" not in found
 
 
@@ -94,14 +96,24 @@ def test_no_time_is_taken_beyond_that_of_all(
     monkeypatch.setattr("rubricgrade.checks.bench.DOCUMENTS_SECONDS", 0.0)
     found = documents(provider, tmp_path, Episode({"a.md": "x", "b.md": "y"}), "*")
     assert [(document.path, document.text) for document in found] == [("a.md", ""), ("b.md", "")]
-    assert all("have taken all the time" in document.note for document in found)
+    assert all("have taken all the time" in document.note and document.withheld for document in found)
+
+
+def test_of_all_files_together_so_much_is_read_and_no_more(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rubricgrade.checks.bench.DOCUMENTS_CHARACTERS", 5)
+    found = documents(provider, tmp_path, Episode({"a.md": "123", "b.md": "456", "c.md": "7", "d.md": ""}), "*")
+    assert [(document.text, document.withheld) for document in found] == [
+        ("123", False), ("45", True), ("", True), ("", False)
+    ]  # fmt: skip
 
 
 def test_more_files_than_are_read_are_named(provider: Provider, tmp_path: Path) -> None:
     found = documents(provider, tmp_path, Episode({f"{number:03}.md": "x" for number in range(203)}), "*.md")
     assert [document.note for document in found[:200]] == [""] * 200
-    assert [(document.path, document.note) for document in found[200:]] == [
-        ("200.md", "not read, like all that follow: 203 files match, and 200 are read")
+    assert [(document.path, document.note, document.withheld) for document in found[200:]] == [
+        ("200.md", "not read, like all that follow: 203 files match, and 200 are read", True)
     ]
 
 

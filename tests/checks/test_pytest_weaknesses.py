@@ -55,15 +55,85 @@ def test_a_plan_that_names_nothing_is_told() -> None:
     ],
 )
 def test_a_python_check_that_runs_what_the_agent_left_is_told(line: str) -> None:
-    rubric = rubric_of([{"python": "c.py:check"}], {"c.py": f"def check(case):\n    return {line}\n"})
+    head = "import importlib.util, pickle, runpy, subprocess; "
+    rubric = rubric_of([{"python": "c.py:check"}], {"c.py": f"{head}\ndef check(case):\n    return {line}\n"})
     (found,) = weaknesses(rubric)
     assert (found.kind, found.place) == ("runs-agent-code", ("gates", 0, "check", "python"))
-    assert "line 2" in found.message
+    assert "line 3" in found.message
 
 
 def test_a_python_check_that_asks_the_solution_is_fine() -> None:
     code = "def check(case):\n    ran = case.solution.run(['x'])\n    return case.solution.call('m.py:f').value == 1\n"
     assert weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code})) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "line"),
+    [
+        ("import json\ndef check(case):\n    if case.exists('a'):\n        return jsn.loads('1')\n", "jsn", 4),
+        ("found = 0\ndef check(case):\n    for _ in case.calls():\n        found += 1\n", "found", 4),
+        ("def check(case):\n    sum = sum([1])\n    return sum == 1\n", "sum", 2),
+    ],
+)
+def test_a_line_that_fails_whenever_it_is_reached_is_told(code: str, name: str, line: int) -> None:
+    (found,) = weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code}))
+    assert (found.kind, found.place) == ("always-fails", ("gates", 0, "check", "python"))
+    assert f"reads {name} (line {line})" in found.message
+
+
+def test_what_a_case_does_not_have_is_told() -> None:
+    code = "def other(case):\n    return case.x\ndef check(the):\n    return the.exists('a') and the.raed_text('a')\n"
+    (found,) = weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code}))
+    assert (found.kind, found.place) == ("always-fails", ("gates", 0, "check", "python"))
+    assert "asks for the.raed_text (line 4), which a case does not have" in found.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return case.args or case.vars or case.within or case.timeout or case.solution or case.sealed or case.mail()",
+        "case.seen = 1\n    return case.seen",
+        "case = case.read_json('a')\n    return case.total",
+    ],
+)
+def test_what_a_case_has_or_is_given_is_fine(body: str) -> None:
+    assert weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": f"def check(case):\n    {body}\n"})) == []
+
+
+NAMES = """
+from __future__ import annotations
+import json, os.path as path
+from helper import *
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from rubricgrade import Case
+LIMIT: int = 3
+def check(case: Case, *rest: Unknown, **more) -> Other:
+    global seen
+    seen = 1
+    def inner():
+        nonlocal counted
+        counted += 1
+        return counted
+    counted = 0
+    for row in rest: last = row
+    with open(__file__) as file, open("x"): text = file.read()
+    try: import nothing
+    except ImportError as error: print(error)
+    match text:
+        case {"a": first, **others}: return first or others
+        case [one, *many] as whole: return one or many or whole
+    squares = {n: m for n in range(3) for m in (k for k in range(n))}
+    if (found := path.exists("x")): return found
+    class Kept:
+        size = LIMIT
+        big = size + 1
+    return json, inner, more, last, squares, seen, (lambda a, *, b=1: a + b), Kept, [deep for deep in "x"]
+"""
+
+
+def test_names_that_are_set_in_any_way_are_fine() -> None:
+    assert weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": NAMES})) == []
 
 
 def test_the_example_with_a_suite_has_none() -> None:

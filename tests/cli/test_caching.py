@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rubricgrade.store.verdicts import Kept, Verdict, VerdictCache
+from rubricgrade.store.recorded import Verdict
+from rubricgrade.store.verdicts import Kept, VerdictCache
 from tests.cli.program import run
 
 

@@ -209,7 +209,7 @@ def test_a_folder_without_episodes_is_bad_input(rubric: Path, tmp_path: Path) ->
     (tmp_path / "empty").mkdir()
     done = run("grade", rubric, tmp_path / "empty")
     assert done.code == 2
-    assert "no trajectory.json" in done.err
+    assert "is an empty folder, not a trajectory" in done.err
 
 
 def many(path: Path, *names: str) -> Path:
@@ -344,3 +344,23 @@ def on_terminals(command: list[str | Path], env: dict[str, str]) -> tuple[str, s
         os.close(ours)
         os.close(theirs)
     return texts[0], texts[1]
+
+
+def test_what_the_reader_could_not_carry_over_is_counted(tmp_path: Path) -> None:
+    rubric = write_rubric(tmp_path / "r", criteria=[SHORT])
+    call = {"id": "a", "type": "function", "function": {"name": "x", "arguments": "{"}}
+    chats = [
+        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}],
+        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}],
+    ]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    done = run("grade", rubric, tmp_path / "chats.jsonl", "--no-store", "--json")
+    warnings = [grade["warnings"] for grade in done.json["grades"]]
+    assert [bool(each) for each in warnings] == [False, True]
+    assert (done.json["summary"]["warnings"], done.json["summary"]["warned"]) == (len(warnings[1]), 1)
+    text = run("grade", rubric, tmp_path / "chats.jsonl", "--no-store").out
+    first, second = text.splitlines()[:2]
+    assert "warning" not in first
+    assert f"{len(warnings[1])} warning" in second
+    assert f"{len(warnings[1])} warnings on 1 of 2 grades" in text
+    assert "rubricgrade show" in " ".join(text.split())

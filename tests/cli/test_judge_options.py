@@ -68,6 +68,18 @@ def test_so_many_calls_a_minute(asked: list[str | Path], server: ScriptedServer)
     assert spread(server) >= 0.1 * 4 - 0.05
 
 
+def test_a_reply_is_bounded_and_may_be_the_answer_alone(asked: list[str | Path], server: ScriptedServer) -> None:
+    cut = [completion("{", finish="length"), completion(json.dumps({"answer": "yes"}))]
+    replies = iter(cut)
+    server.script = [lambda _: next(replies, cut[-1])]
+    done = run(*asked, "--judge", "openai/small", "--judge-max-tokens", "50", "--judge-style", "direct", env=KEY)
+    assert done.code == 0, done.err
+    assert [seen.body["max_tokens"] for seen in server.seen] == [50, 200, 50, 50]
+    schemas = [seen.body["response_format"]["json_schema"]["schema"] for seen in server.seen]
+    assert [list(schema["properties"]) for schema in schemas] == [["answer"]] * 4
+    assert run(*asked, "--judge", "openai/small", "--judge-max-tokens", "0", env=KEY).code == 2
+
+
 def test_several_criteria_in_one_call(asked: list[str | Path], server: ScriptedServer) -> None:
     server.script = replying(small=said("yes"))
     done = run(*asked, "--judge", "openai/small", "--batch", "all", env=KEY)
@@ -160,13 +172,36 @@ def test_what_cannot_be_used_is_bad_input(asked: list[str | Path], option: str, 
     assert done.code == 2
 
 
-def test_every_verb_that_asks_a_judge_keeps_a_pace() -> None:
+# `judge check` asks the one model that it is about; `lint --llm` has a rubric read, and nothing judged.
+ASKING = {"--judge-rpm", "--max-cost"}
+JUDGING = ASKING | {
+    "--judge",
+    "--escalate",
+    "--judge-api-base",
+    "--votes",
+    "--batch",
+    "--unverified",
+    "--judge-style",
+    "--judge-max-tokens",
+    "--judge-tpm",
+    "--canary",
+    "--offline",
+    "--verdicts",
+    "--cache",
+    "--no-cache",
+}
+
+
+def test_every_verb_that_judges_has_the_same_options() -> None:
     found = dict(verbs(get_command(app)))
-    with_judge = {name for name, options in found.items() if "--judge" in options or name == "judge check"}
-    assert {"run", "grade", "regrade", "serve", "test", "task check"} <= with_judge
-    # What shows prompts sends none.
-    assert {name for name in with_judge if "--judge-rpm" not in found[name]} == {"preview"}
-    assert "--rpm" in found["run"]
+    asking = {name for name, options in found.items() if "--judge" in options or name == "judge check"}
+    assert {"run", "grade", "regrade", "serve", "test", "preview", "task check", "deliver verify"} <= asking
+    assert {name: ASKING - found[name] for name in asking if ASKING - found[name]} == {}
+    judging = asking - {"lint", "judge check"}
+    assert {name: JUDGING - found[name] for name in judging if JUDGING - found[name]} == {}
+    assert {"--judge-style", "--judge-max-tokens", "--judge-tpm"} <= found["judge check"]
+    # An agent's endpoint and pace are its own.
+    assert {"--api-base", "--rpm"} <= found["run"]
 
 
 def verbs(command: Any, *path: str) -> Iterator[tuple[str, set[str]]]:

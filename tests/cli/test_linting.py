@@ -62,5 +62,5 @@ def test_a_folder_is_searched(tmp_path: Path) -> None:
 def test_nothing_to_lint_is_bad_input(tmp_path: Path) -> None:
     done = run("lint", tmp_path, tmp_path / "none.yaml")
     assert done.code == 2
-    assert "no rubric.yaml" in done.err
+    assert "is an empty folder, not a rubric" in done.err
     assert "none.yaml: no such file or folder" in done.err

@@ -23,6 +23,33 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in " ".join(done.out.split())
 
 
+def _grouped(text: str) -> dict[str, list[str]]:
+    """The verbs of a page of help under each of its headings."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line and line[0] != " ":
+            found[line] = []
+        elif line.startswith("  ") and found and line[2] != " ":
+            found[list(found)[-1]].append(line.split()[0])
+    return found
+
+
+def test_verbs_stand_under_what_a_person_does() -> None:
+    groups = _grouped(run("--help").out)
+    assert list(groups)[2:] == [
+        f"{name}:" for name in ("Grade", "Run", "Review", "Author", "Deliver", "Serve", "Maintain")
+    ]
+    assert groups["Grade:"] == ["grade", "show", "report", "diff"]
+    assert {"task", "redteam", "deliver", "uplift"} == {*groups["Deliver:"]}
+
+
+@pytest.mark.parametrize("verb", [(), ("task",), ("deliver",), ("judge",), ("cache",), ("sandbox",)])
+def test_no_line_of_a_list_of_verbs_is_cut(verb: tuple[str, ...]) -> None:
+    done = run(*verb, "--help", env={"COLUMNS": "80"})
+    assert done.code == 0
+    assert "..." not in done.out.partition("\n\nOptions:")[2]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(verb: str) -> None:
     done = run(verb, "--help")

@@ -82,12 +82,16 @@ def test_an_episode_without_a_grade_has_none_below(episode: Path) -> None:
     for options in ([], ["--json"]):
         done = run("show", episode, *options)
         assert done.code == 2
-        assert "no grade in this folder; `rubricgrade grade` makes" in done.err
+        assert f"`rubricgrade grade RUBRIC {episode}` grades it first" in done.err
 
 
 def test_no_grade_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes")
-    for place, words in (("", "no grade"), ("notes.txt", "no grade file"), ("absent", "no such file or folder")):
+    for place, words in (
+        ("", "not graded episodes"),
+        ("notes.txt", "no grade file"),
+        ("absent", "no such file or folder"),
+    ):
         done = run("show", tmp_path / place)
         assert done.code == 2
         assert words in done.err

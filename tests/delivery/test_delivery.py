@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from rubricgrade.cli.app import app
-from rubricgrade.delivery.graded import Graded
+from rubricgrade.delivery.graded import Graded, write_graded
 from rubricgrade.delivery.making import Terms, deliver
 from rubricgrade.delivery.records import Manifest, Removed, Report
 from rubricgrade.delivery.verifying import Problem, verify
 from rubricgrade.errors import InputError
 from rubricgrade.runs.calibration import calibrate
+from rubricgrade.runs.standing import attempts_of
 from tests.delivery.conftest import World
 
 ALL = Graded(all=True, best=True, pairs=True)
@@ -117,6 +119,7 @@ def test_the_figures_equal_a_recount_from_the_lines(delivered: Path, played: Pat
         "clamp-3": "solved",
         "ledger-2": "flaky",
     }
+    assert manifest.removed == report.removed
     text = (delivered / "report.md").read_text()
     assert "| chunks-3 | solved |" in text
     assert "graded 1 and then 0.5" in text
@@ -135,6 +138,24 @@ def test_training_data_is_what_it_says(delivered: Path) -> None:
     assert all(row["chosen"] != row["rejected"] for row in rows["pairs"])
     wide = [row for row in rows["all"] if row["sample"] == 1 and row["reward"] <= 0.8 + 1e-9]
     assert [row["task"] for row in rows["pairs"]] == [row["task"] for row in wide]
+
+
+def test_training_data_as_parquet_has_the_same_rows(delivered: Path, played: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="extra 'parquet' is not installed")
+    train = set(sides(delivered)["train"])
+    attempts = [one for one in attempts_of(played) if one.line.task in train]
+    write_graded(tmp_path, attempts, replace(ALL, form="parquet"))
+    for path in (delivered / "trajectories").iterdir():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = parquet.read_table(tmp_path / "trajectories" / f"{path.stem}.parquet").to_pylist()
+        assert [spare(row) for row in rows] == [spare(line) for line in lines]
+
+
+def spare(value: Any) -> Any:
+    """A value without nulls and empty lists: in a table every message has every field."""
+    if isinstance(value, dict):
+        return {key: spare(item) for key, item in value.items() if item is not None and item != []}
+    return [spare(item) for item in value] if isinstance(value, list) else value
 
 
 def test_the_same_tasks_give_the_same_bytes(world: World, played: Path, tmp_path: Path) -> None:
@@ -248,6 +269,12 @@ def test_what_would_undo_the_seal_is_refused(world: World, tmp_path: Path, terms
     assert not (tmp_path / "out").exists()
 
 
+def test_grouping_by_what_no_task_has_is_refused(world: World, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"by 'famly': no task has this.*they have category, difficulty, family"):
+        deliver(world.tasks, tmp_path / "out", Terms(group_by=("family", "famly")))
+    assert not (tmp_path / "out").exists()
+
+
 def test_two_tasks_of_one_name_are_refused(world: World, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="two tasks are named 'clamp-1'"):
         deliver([world.tasks[0], world.tasks[0]], tmp_path / "out")
@@ -282,3 +309,16 @@ def test_from_the_command_line(world: World, played: Path, tmp_path: Path) -> No
     assert (tmp_path / "whole" / held[0] / "tests/rubric.yaml").is_file()
     (out / "README.md").write_text("other")
     assert runner.invoke(app, ["deliver", "verify", str(out), "--quick", "--key", str(key)]).exit_code == 1
+
+
+def test_what_is_left_out_is_said(world: World, tmp_path: Path) -> None:
+    rows = [{"task": name, "reason": "broken", "why": f"{name} can't be solved"} for name in ("clamp-3", "no-such")]
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["deliver", str(world.folder), "--remove", str(tmp_path / "out.jsonl"), "--out"]
+    made = CliRunner().invoke(app, [*command, str(tmp_path / "d")])
+    assert made.exit_code == 0, made.output
+    assert "left out: clamp-3: broken: clamp-3 can't be solved\n" in made.stdout
+    assert "left out: no-such" not in made.stdout
+    assert "not among these tasks: no-such" in made.stderr
+    told = CliRunner().invoke(app, [*command, str(tmp_path / "e"), "--json"])
+    assert json.loads(told.stdout)["removed"] == rows[:1]

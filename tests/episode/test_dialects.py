@@ -129,6 +129,20 @@ def test_a_script_without_a_reward_gives_no_number(tmp_path: Path, script: str) 
     assert (grade.status, grade.cause) == ("ungraded", "check_error")
 
 
+@pytest.mark.parametrize(
+    ("rewards", "said"),
+    [
+        ('{"style": 1, "speed": 0}', "rewards speed, style: call one of them 'reward'"),
+        ("{}", "rewards nothing"),
+        ("[1]", "no map of names to rewards"),
+    ],
+)
+def test_several_rewards_of_which_none_is_the_reward(tmp_path: Path, rewards: str, said: str) -> None:
+    grade = play(harbor(tmp_path / "task", f"echo '{rewards}' > /logs/verifier/reward.json\n"), "oracle").grade
+    assert (grade.status, grade.cause) == ("ungraded", "check_error")
+    assert said in grade.criteria[0].message
+
+
 def test_harbors_own_template_is_graded(tmp_path: Path) -> None:
     script = "if pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA; then echo 1; else echo 0; fi"
     task = harbor(tmp_path / "task", f"{script} | tail -n 1 > /logs/verifier/reward.txt\n")

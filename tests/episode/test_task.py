@@ -41,7 +41,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         Task.load(write_task(tmp_path / "one", files))
     told = str(caught.value)
-    assert "metadata.rubricgrade.tool" in told
+    assert "metadata.rubricgrade: unknown key 'tool'" in told
     assert "is empty" in told
     assert "criteria" in told
 

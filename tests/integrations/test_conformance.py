@@ -54,6 +54,18 @@ def test_a_broken_judge_is_no_score(make: Any, write_rubric: WriteRubric, server
     assert make(write_rubric(POLITE), judge=judge(server))(ASKED, "Gladly: 4.", NO_ROW) == Taken(None, graded=False)
 
 
+@pytest.mark.parametrize("named_in", ["options", "rubric"])
+def test_a_judge_that_can_not_be_asked_is_an_error_and_no_missing_score(
+    make: Any, named_in: str, write_rubric: WriteRubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = "openai/gpt-5-mini"
+    rubric = write_rubric(POLITE) if named_in == "options" else write_rubric(POLITE, judge={"model": model})
+    options = {"judge": JudgeOptions(model=model)} if named_in == "options" else {}
+    with pytest.raises(InputError, match="set OPENAI_API_KEY"):
+        make(rubric, **options)(ASKED, "Gladly: 4.", NO_ROW)
+
+
 def test_a_slow_judge_ends_at_the_limit(make: Any, write_rubric: WriteRubric, server: ScriptedServer) -> None:
     server.script = [Wire(b"", hang=True)]
     call = make(write_rubric(POLITE), judge=judge(server), timeout=0.3)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rubricgrade.errors import InputError
 from rubricgrade.integrations.harbor_files import main, write_reward
 from rubricgrade.integrations.harbor_transfer import pack, unpack
 from rubricgrade.result import Grade, Subject
@@ -44,6 +45,17 @@ def test_a_reward_has_one_key_and_the_rest_lies_beside(tmp_path: Path) -> None:
     assert write_reward(graded(0.25), tmp_path)
     assert json.loads((tmp_path / "reward.json").read_text()) == {"reward": 0.25}
     assert json.loads((tmp_path / "reward-details.json").read_text())["score"] == 0.25
+
+
+def test_a_link_that_the_agent_has_left_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("kept")
+    to = tmp_path / "verifier"
+    to.mkdir()
+    for name in ("reward.json", ".reward.json", "reward-details.json"):
+        (to / name).symlink_to(tmp_path / "kept.txt")
+    assert write_reward(graded(0.25), to)
+    assert (tmp_path / "kept.txt").read_text() == "kept"
+    assert json.loads((to / "reward.json").read_text()) == {"reward": 0.25}
 
 
 def test_an_ungraded_trial_leaves_no_reward_not_even_an_old_one(tmp_path: Path) -> None:
@@ -84,8 +96,8 @@ def verifier(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     task = SimpleNamespace(instruction="Write 4", paths=SimpleNamespace(tests_dir=tmp_path / "tests"))
     environment = SimpleNamespace(download_dir=download, exec=execute)
 
-    def verify(rubric: str) -> Any:
-        made = adapter.RubricVerifier(task=task, trial_paths=paths, environment=environment, rubric=rubric)
+    def verify(rubric: str, **more: Any) -> Any:
+        made = adapter.RubricVerifier(task=task, trial_paths=paths, environment=environment, rubric=rubric, **more)
         return asyncio.run(made.verify())
 
     return verify, adapter.verifying.RewardFileNotFoundError, paths.verifier_dir
@@ -100,6 +112,13 @@ def test_the_verifier_on_this_side(verifier: Any, write_rubric: WriteRubric) -> 
     assert not (folder / "reward.json").exists()
     with pytest.raises(missing, match="no such rubric"):
         verify("nowhere.yaml")
+
+
+def test_a_judge_that_can_not_be_asked_is_said_when_it_is_made(verifier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    verify, *_ = verifier
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(InputError, match="set OPENAI_API_KEY"):
+        verify("nowhere.yaml", judge="openai/gpt-5-mini")
 
 
 def packed(*members: tuple[str, bytes, dict[str, Any]]) -> bytes:

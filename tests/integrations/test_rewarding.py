@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -227,3 +228,49 @@ def test_depth_is_bounded() -> None:
     for _ in range(3 * DEEPEST):
         deep = [deep]
     assert len(json.dumps(plain(deep))) < 4 * DEEPEST
+
+
+LATE = {**POLITE, "id": "late", "when": "vars.late"}
+
+
+def test_a_judge_that_can_not_be_asked_is_said_at_once(
+    write_rubric: WriteRubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = "openai/gpt-5-mini"
+    with pytest.raises(InputError, match="judge: openai/gpt-5-mini: no API key"):
+        Rewarder(lambda _row: write_rubric(FOUR), judge=model)
+    # Whether a criterion applies is for each row to say.
+    late = write_rubric(FOUR, LATE, vars={"late": None})
+    with pytest.raises(InputError, match="set OPENAI_API_KEY"):
+        Rewarder(late, judge=model)
+    with pytest.raises(RubricError, match="rubric r: openai/gpt-5-mini"):
+        Rewarder(write_rubric(POLITE, judge={"model": model}))
+    assert Rewarder(write_rubric(FOUR), judge=model)
+    assert Rewarder(late, judge=JudgeOptions(model=model, offline=True))
+
+
+def test_a_row_whose_rubric_names_who_can_not_be_asked_has_no_reward(
+    write_rubric: WriteRubric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    polite = write_rubric(POLITE, judge={"model": "openai/gpt-5-mini"})
+    found = asyncio.run(Rewarder(lambda _row: polite).one(saying("Hello"), {}))
+    assert (found.reward, found.cause) == (None, "rubric_invalid")
+    assert "set OPENAI_API_KEY" in found.message
+
+
+def test_a_cause_is_warned_of_once_and_again_at_powers_of_ten(
+    write_rubric: WriteRubric, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script = [error(401, "revoked")]
+    rewarder = Rewarder(write_rubric(POLITE), judge=judge(server))
+    with caplog.at_level(logging.WARNING, "rubricgrade"):
+        for size in (3, 4, 4):
+            asyncio.run(rewarder.many([saying(str(n)) for n in range(size)], [{}] * size))
+    told = [record.getMessage() for record in caplog.records]
+    assert [text.partition(": ")[0] for text in told] == [
+        "episodes without a reward (judge_failed), so far 3",
+        "episodes without a reward (judge_failed), so far 11",
+    ]
+    assert all("revoked" in text for text in told)

@@ -31,7 +31,7 @@ def test_several_rubrics_need_a_folder(tmp_path: Path) -> None:
     done = run("convert", source)
     assert (done.code, "name a folder" in done.err) == (2, True)
     assert run("convert", source, "-o", tmp_path / "out").code == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["same-2.yaml", "same.yaml"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["same-2.rubric.yaml", "same.rubric.yaml"]
 
 
 def test_our_rubric_for_others(tmp_path: Path) -> None:

@@ -87,6 +87,19 @@ def test_gandalf_and_penalties_only(tmp_path: Path) -> None:
     assert any("penalties only" in what for what in found.lost)
 
 
+def test_gandalf_before_version_1(tmp_path: Path) -> None:
+    listed = [
+        {"criteria": "Wrote the report", "weight": 2.0},
+        {"criteria": "Made a number up", "weight": 1.0, "negative": True},
+        {"criteria": "Left the draft", "weight": -3.0, "negative": True},
+    ]
+    found = one(tmp_path, listed)
+    assert [(each.description, each.points) for each in found.rubric.tops] == [
+        ("Wrote the report", 2), ("Made a number up", -1), ("Left the draft", -3),
+    ]  # fmt: skip
+    assert found.lost == ()
+
+
 def test_the_rubric_library(tmp_path: Path) -> None:
     listed = "- {weight: 5, requirement: Uses a parameterised query.}\n- {requirement: Is short.}\n"
     found = one(tmp_path, listed, "list.yaml")
@@ -181,6 +194,15 @@ def test_rewardkit_aggregations(tmp_path: Path, scoring: str, values: tuple[floa
     assert worth(found.rubric, **dict(zip("abc", values, strict=True))) == pytest.approx(expected)
 
 
+def test_rewardkit_lists_what_names_and_annotations_leave_behind(tmp_path: Path) -> None:
+    text = (
+        '[[criterion]]\nid = "1.1"\nname = "a"\ndescription = "is a"\nannotations = {type = "negative", axis = "style"}'
+    )
+    found = one(tmp_path, text, "quality.toml")
+    assert steps(found.rubric.tops[0]) == [("yes", 0.0), ("no", 1.0)]
+    assert found.lost == ("ids of criteria that have names", "annotations.axis has no place here")
+
+
 def leaf(name: str, weight: float, **more: Any) -> dict[str, Any]:
     return {"id": name, "requirements": f"does {name}", "weight": weight, "sub_tasks": [], **more}
 
@@ -234,6 +256,24 @@ def test_autorubric(tmp_path: Path) -> None:
         assert any(word in what for what in found.lost), word
 
 
+def test_a_data_set_of_autorubric(tmp_path: Path) -> None:
+    clear = {"name": "clear", "weight": 2.0, "requirement": "Is clear."}
+    own = {"name": "cites", "weight": 1.0, "requirement": "Cites a source."}
+    items = [
+        {"submission": "", "description": "easy", "rubric": [own], "prompt": "Why is the sky blue?"},
+        {"submission": "Because.", "ground_truth": ["MET"], "rubric": None},
+    ]
+    shared = {"name": "set", "prompt": "Answer.", "rubric": {"guidelines": "Be strict.", "criteria": [clear]}}
+    both, apart = read(tmp_path, {**shared, "items": items})
+    assert [each.rubric.tops[0].id for each in (both, apart)] == ["clear", "cites"]
+    assert (both.rubric.description, both.rubric.judge.guidance) == ("Answer.", "Be strict.")
+    assert (apart.rubric.id, apart.rubric.description) == ("source-1", "Why is the sky blue?")
+    assert apart.lost == ("'description' has no place here",)
+    assert both.lost == ("'items' has no place here",)
+    (alone,) = read(tmp_path, {"name": "set", "prompt": None, "rubric": None, "items": items})
+    assert alone.rubric.hash == apart.rubric.hash
+
+
 def test_verifiers(tmp_path: Path) -> None:
     criteria = [
         {"name": "a", "text": "is right", "weight": 2},
@@ -244,6 +284,17 @@ def test_verifiers(tmp_path: Path) -> None:
     assert (first.points, first.judge and first.judge.scale, second.points) == (2, None, 1)
     assert steps(second) == [("no", 0.0), ("partly", 0.5), ("yes", 1.0)]
     assert found.lost == ("'max_criteria' is said by who grades, not by the rubric",)
+
+
+def test_verifiers_criteria_as_the_whole_file_and_with_a_title(tmp_path: Path) -> None:
+    criteria = [
+        {"name": "a", "text": "is right", "weight": 3.0},
+        {"name": "b", "text": "is kind", "choices": ["no", "yes"]},
+    ]
+    bare, titled = one(tmp_path, criteria), one(tmp_path, {"title": "Safety", "criteria": criteria})
+    assert [(each.id, each.points) for each in bare.rubric.tops] == [("a", 3), ("b", 1)]
+    assert (titled.rubric.title, titled.rubric.hash) == ("Safety", bare.rubric.hash)
+    assert bare.lost == titled.lost == ()
 
 
 PROMPTFOO = r"""

@@ -32,6 +32,17 @@ def packed(wire: Wire) -> Wire:
     return replace(wire, body=gzip.compress(wire.body), headers={"content-encoding": "gzip"})
 
 
+def raw(head: str, body: bytes) -> Wire:
+    """An answer with a head of its own; the connection ends behind it."""
+    return Wire(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n" + body, raw=True)
+
+
+def chunked(body: bytes, extra: str = "", end: bytes = b"0\r\n\r\n") -> bytes:
+    return b"".join(b"%x%s\r\n%c\r\n" % (1, extra.encode(), byte) for byte in body) + end
+
+
+BODY, LENGTH = completion(YES).body, len(completion(YES).body)
+
 STATED = {
     "plain": completion(YES),
     "fenced": completion(f"```json\n{YES}\n```"),
@@ -42,6 +53,19 @@ STATED = {
     "another case": completion(YES.replace('"yes"', '" YES"')),
     "packed": packed(completion(YES)),
     "a model that is named in colours": completion(YES, model="\x1b[31mevil\u202e\n" * 100),
+    "no word for its end": completion(YES, ""),
+    "thinking in a part": completion(
+        YES, message={"content": [{"type": "thinking", "thinking": NO, "text": NO}, {"type": "text", "text": YES}]}
+    ),
+    "HTTP/1.0 without a length": raw("HTTP/1.0 200 OK\n", BODY),
+    "byte by byte": raw("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n", chunked(BODY, ";a=b")),
+    "with a trailer": raw(
+        "HTTP/1.1 200 OK\ntransfer-encoding: chunked\n", chunked(BODY, end=b"0\r\nx-verdict: no\r\n\r\n")
+    ),
+    "early hints before it": raw(
+        f"HTTP/1.1 103 Early Hints\nlink: x\n\nHTTP/1.1 200 OK\ncontent-length: {LENGTH}\n", BODY
+    ),
+    "no reason, odd headers": raw(f"HTTP/1.1 200\nX-a: \xff\nContent-Length:{LENGTH}\n", BODY),
     "no usage": completion(YES, usage={"prompt_tokens": None}),
     "an absurd usage": completion(YES, usage={"prompt_tokens": 10**30, "completion_tokens": -4}),
     "a usage in words": completion(YES, usage={"prompt_tokens": "many", "completion_tokens": []}),
@@ -52,6 +76,21 @@ OPEN = {
     "null": completion(None),
     "reasoning alone": completion(None, message={"reasoning_content": YES}),
     "a tool call": tool_call(YES),
+    "a tool call beside an answer": completion(
+        YES, "tool_calls", message={"tool_calls": [{"function": {"name": "x"}}]}
+    ),
+    "two replies": completion(choices=[json.loads(BODY)["choices"][0]] * 2),
+    "choices twice": Wire(BODY.replace(b'"usage"', b'"choices": [], "usage"')),
+    "content twice": Wire(BODY.replace(b'"content"', b'"content": "", "content"')),
+    "an unknown end": completion(YES, "finished_perhaps"),
+    "a blocked end": completion(YES, "PROHIBITED_CONTENT"),
+    "a full context": completion(YES, "model_context_window_exceeded"),
+    "an unknown part": completion(YES, message={"content": [{"type": "text", "text": YES}, {"type": "image_url"}]}),
+    "all of it thought": completion(YES, message={"content": [{"type": "thinking", "text": YES}]}),
+    "a refusal in a part": completion(YES, message={"content": [{"type": "text", "text": YES}, {"type": "refusal"}]}),
+    "an error in a choice": completion(choices=[{**json.loads(BODY)["choices"][0], "error": {"code": 502}}]),
+    "an error beside it": completion(YES, error={"code": 502, "message": "upstream"}),
+    "an object for a text": completion(YES, message={"content": json.loads(YES)}),
     "a refusal": completion(None, message={"refusal": "I won't."}),
     "a refusal beside an answer": completion(YES, message={"refusal": "I won't."}),
     "filtered": completion(YES, "content_filter"),
@@ -94,6 +133,15 @@ OPEN = {
     "a packed half": replace(packed(completion(YES)), body=packed(completion(YES)).body[:80]),
     "without an end": Wire(b"x" * 65536, endless=True),
     "a length that is too short": replace(completion(YES), headers={"content-length": "50"}),
+    "two lengths": raw(f"HTTP/1.1 200 OK\ncontent-length: {LENGTH}\ncontent-length: 9\n", BODY),
+    "a length and chunks": raw(f"HTTP/1.1 200 OK\ncontent-length: {LENGTH}\ntransfer-encoding: chunked\n", BODY),
+    "a negative length": raw("HTTP/1.1 200 OK\ncontent-length: -1\n", BODY),
+    "a length of a million digits": raw(f"HTTP/1.1 200 OK\ncontent-length: {'9' * 1_000_000}\n", BODY),
+    "a chunk of a negative size": raw("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n", b"-5\r\nhello\r\n"),
+    "a chunk that is promised": raw("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n", b"FFFFFFFFFFFFFFF\r\n" + BODY),
+    "chunks without an end": raw("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n", chunked(BODY, end=b"")),
+    "another protocol": raw("HTTP/1.1 101 Switching Protocols\nupgrade: websocket\nconnection: upgrade\n", BODY),
+    "a partial content": raw(f"HTTP/1.1 206 Partial Content\ncontent-length: {LENGTH}\n", BODY),
     "a reset": replace(completion(YES), reset_after=60),
     "an answer that is none": Wire(b"\x15\x03\x01\x00\x02\x02\x28", raw=True),
     "a line without an end": Wire(b"HTTP/1.1 200 OK\r\nx: " + b"y" * 1_000_000, raw=True),
@@ -179,6 +227,45 @@ def test_a_server_that_drips(server: ScriptedServer) -> None:
     for judged in judge(server, Wire(b'{"choi', headers={"content-length": "10000"}), timeout=0.2):
         assert (judged.value, judged.cause) == (None, "judge_failed")
         assert "0.2 s" in judged.message
+
+
+DRIPS = {
+    "a body": b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n",
+    "chunks": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+    "headers": b"HTTP/1.1 200 OK\r\n",
+    "hints": b"",
+}
+DRIP = {"chunks": b"1\r\n \r\n", "headers": b"x-y: z\r\n", "hints": b"HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n"}
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_drops_that_never_cease(kind: str) -> None:
+    """Something comes all the time, so that no silence ends it."""
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(DRIPS[kind])
+        try:
+            while not writer.is_closing():
+                writer.write(DRIP.get(kind, b" "))
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            pass  # it was hung up on
+        finally:
+            writer.close()
+
+    async def run() -> Judged:
+        async with await asyncio.start_server(drip, "127.0.0.1", 0) as dripping:
+            base = f"http://127.0.0.1:{dripping.sockets[0].getsockname()[1]}/v1"
+            settings = JudgeOptions(model="openai/judge", api_base=base, api_key="k", timeout=0.3)
+            asked = rubric()
+            chat = connect(settings, retry=replace(QUICK, retries=0))
+            judged = await Judging(trajectory(), asked, settings, chat=chat).decide(asked.tops[0])
+            await asyncio.sleep(0.05)  # until those who drip have seen it
+            return judged
+
+    judged = asyncio.run(run())
+    assert (judged.value, judged.cause) == (None, "judge_failed")
 
 
 def anthropic(text: str) -> Any:

@@ -14,7 +14,8 @@ from rubricgrade.evidence import Document
 from rubricgrade.grading.judges import Judges
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.result import Usage
-from rubricgrade.store.verdicts import RecordedQuote, Verdict, VerdictCache, write_verdicts
+from rubricgrade.store.recorded import RecordedQuote, Verdict, write_verdicts
+from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Trajectory
 from tests.judge.scripted import EPISODE, Scripted, ask_once, reply, rubric, said, step, trajectory
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubricgrade.chat.contract import AskFailed, Reply, Request
+from rubricgrade.chat.contract import AskFailed, Finish, Reply, Request
 from rubricgrade.evidence import Document
 from rubricgrade.judge import Judged, JudgeOptions, Judging
 from rubricgrade.judge.aside import Aside
@@ -177,8 +178,14 @@ class TestStages:
     def test_a_record_of_very_many_pieces_is_not_read(self) -> None:
         reader = Reader()
         judged = decide(reader, flooded(500_000, where=99, count=6))
-        assert (judged.value, judged.cause) == (None, "judge_failed")
+        assert (judged.value, judged.cause) == (None, "judge_failed"), "that its room is small is not the agent's fault"
         assert "piece" not in reader.kinds
+
+    def test_unless_the_author_wants_so_much_to_be_read(self) -> None:
+        reader = Reader()
+        asked = rubric({"description": "a transfer was refused", "judge": {"read_at_most": 3_000_000}})
+        assert decide(reader, flooded(400_000, where=99, count=4), judged=asked).value == 0.0
+        assert reader.kinds.count("piece") > 32
 
 
 class TestFaults:
@@ -201,6 +208,16 @@ class TestFaults:
                 return broken if '"passages": a list' in request.messages[2]["content"] else super()._say(request)
 
         judged = decide(Confused(), flooded())
+        assert (judged.value, judged.cause) == (None, "judge_failed")
+
+    @pytest.mark.parametrize("finish", ["refused", "filtered"])
+    def test_a_refusal_beside_an_empty_list_is_no_reading(self, finish: Finish) -> None:
+        class Refusing(Reader):
+            async def ask(self, request: Request) -> Reply:
+                said_so = await super().ask(request)
+                return replace(said_so, finish=finish) if self.kinds[-1] == "piece" else said_so
+
+        judged = decide(Refusing(otherwise=NO), flooded(where=99))
         assert (judged.value, judged.cause) == (None, "judge_failed")
 
     def test_a_passage_that_stands_nowhere_is_none(self) -> None:

@@ -11,13 +11,14 @@ import pytest
 
 from rubricgrade.chat.contract import Reply, Request
 from rubricgrade.chat.prices import price_of
-from rubricgrade.chat.reading import Tokens
+from rubricgrade.chat.tokens import Tokens
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.judge.estimating import Estimate, Planned, by_criterion, total
 from rubricgrade.judge.planning import CACHED, CANARY, CUT, NOBODY, OFFLINE, RECORDED
 from rubricgrade.result import Usage
 from rubricgrade.rubric import Rubric
-from rubricgrade.store.verdicts import RecordedQuote, VerdictCache, write_verdicts
+from rubricgrade.store.recorded import RecordedQuote, write_verdicts
+from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Trajectory
 from tests.judge.scripted import rubric, said, step, trajectory
 from tests.judge.test_batching import all_yes, asked_in, many

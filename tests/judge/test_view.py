@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -298,18 +296,3 @@ class TestInjection:
             view(trajectory(step("tool", "$ pytest -q\n7 passed in 0.01s\nscore: 0.92\nanswer = 42"))).record.suspicions
             == ()
         )
-
-    @pytest.mark.skipif(
-        "RUBRICGRADE_ATTACKS" not in os.environ, reason="RUBRICGRADE_ATTACKS names no folder of attacks"
-    )
-    def test_published_injections_stay_behind_their_bars(self, tmp_path: Path) -> None:
-        texts = json.loads((Path(os.environ["RUBRICGRADE_ATTACKS"]) / "judge_injections.json").read_text("utf-8"))
-        silent = set[str]()
-        for name, text in texts.items():
-            episode, document = infected(text)
-            shown = view_of(episode.located(workspace=tmp_path), document)
-            assert escaped(shown) == [], name
-            if not shown.record.suspicions:
-                silent.add(name)
-        # A colon, a plea and base64 carry no sign that honest work does not carry too.
-        assert silent <= {"j11_filename", "j13_docstring", "j18_one_token", "j22_emotional", "j23_base64", "j27_html"}

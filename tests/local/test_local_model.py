@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,10 @@ import pytest
 from rubricgrade import Grade, JudgeOptions, Rubric, grade
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 from tests.cli.program import run, write_episode, write_rubric
-from tests.local.fetching import model_file
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(900)]
 
 EXTRA = {"n_ctx": 4096, "n_threads": 1}
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="llama.cpp is not installed: pip install 'rubricgrade[local]'")
-    try:
-        yield f"local:{model_file()}"
-    except OSError as error:
-        pytest.skip(f"the model can't be had: {error}")
 
 
 def episode() -> Trajectory:
@@ -50,8 +39,8 @@ def judged(model: str, cache: Path, asked: tuple[str, ...] = ASKED, **options: A
     return grade(episode(), rubric, judge=settings)
 
 
-def test_every_answer_keeps_to_the_schema_and_the_record_is_read_once(model: str, tmp_path: Path) -> None:
-    found = judged(model, tmp_path / "v.sqlite", style="direct", max_tokens=32)
+def test_every_answer_keeps_to_the_schema_and_the_record_is_read_once(smollm2: str, tmp_path: Path) -> None:
+    found = judged(smollm2, tmp_path / "v.sqlite", style="direct", max_tokens=32)
     assert {item.verdict for item in found.criteria} <= {"met", "not_met", "cannot_tell"}
     assert all(item.judge is not None and "no measure of quality" in item.judge.note for item in found.criteria)
     assert found.usage.cost == 0.0
@@ -61,16 +50,16 @@ def test_every_answer_keeps_to_the_schema_and_the_record_is_read_once(model: str
     assert all(list(json.loads(reply)) == ["answer"] for reply in replies)
 
 
-def test_a_second_run_does_not_load_it(model: str, tmp_path: Path) -> None:
-    first = judged(model, tmp_path / "v.sqlite", style="direct", max_tokens=32)
-    again = judged(model, tmp_path / "v.sqlite", style="direct", max_tokens=32)
+def test_a_second_run_does_not_load_it(smollm2: str, tmp_path: Path) -> None:
+    first = judged(smollm2, tmp_path / "v.sqlite", style="direct", max_tokens=32)
+    again = judged(smollm2, tmp_path / "v.sqlite", style="direct", max_tokens=32)
     assert again.usage.calls == 0
     assert again.canonical() == first.canonical()
 
 
-def test_reasons_and_quotes_are_checked_like_anybodys(model: str, tmp_path: Path) -> None:
+def test_reasons_and_quotes_are_checked_like_anybodys(smollm2: str, tmp_path: Path) -> None:
     # A reply that is cut gets four times the room, twice: with one question it stays a matter of seconds.
-    found = judged(model, tmp_path / "v.sqlite", ASKED[:1], max_tokens=60)
+    found = judged(smollm2, tmp_path / "v.sqlite", ASKED[:1], max_tokens=60)
     for item in found.criteria:
         if item.value is None:
             assert item.cause in ("judge_unparseable", "cannot_tell")
@@ -78,12 +67,25 @@ def test_reasons_and_quotes_are_checked_like_anybodys(model: str, tmp_path: Path
             assert any(quote.verified in ("verified", "near") for quote in item.evidence)
 
 
-def test_from_the_command_line(model: str, tmp_path: Path) -> None:
+def test_from_the_command_line(smollm2: str, tmp_path: Path) -> None:
     criterion = json.dumps({"id": "polite", "points": 1, "description": "states the total", "judge": {}})
     rubric = write_rubric(tmp_path / "r", criteria=[criterion])
-    done = run("grade", rubric, write_episode(tmp_path / "e"), "--judge", model, "--no-cache", "--no-store", "--json")
+    judge = (
+        "--judge",
+        smollm2,
+        "--judge-style",
+        "direct",
+        "--judge-max-tokens",
+        "40",
+        "--cache",
+        tmp_path / "v.sqlite",
+    )
+    asked = ("grade", rubric, write_episode(tmp_path / "e"), *judge, "--no-store")
+    done = run(*asked, "--json")
     assert done.code in (0, 3), done.err
+    assert done.err == ""
     (found,) = done.json["grades"]
-    assert found["judge"]["id"] == model
-    assert found["usage"]["calls"] >= 1
+    assert found["judge"]["id"] == smollm2
+    assert 0 < found["usage"]["output_tokens"] <= 40 * found["usage"]["calls"]
     assert "no measure of quality" in found["criteria"][0]["judge"]["note"]
+    assert "no measure of quality" in run(*asked).err

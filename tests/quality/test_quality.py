@@ -33,7 +33,7 @@ from rubricgrade.review.records import Adjudicated, Decided, Record, Unclear, ad
 from rubricgrade.runs.running import Plan, run
 from rubricgrade.runs.standing import attempts_of
 from rubricgrade.sandbox import default_provider
-from rubricgrade.store.verdicts import RecordedQuote, write_verdicts
+from rubricgrade.store.recorded import RecordedQuote, write_verdicts
 from tests.episode.making import ANSWER, write, write_task
 
 TOP = Path(__file__).resolve().parents[2]

@@ -131,7 +131,7 @@ def test_values_of_many_lines_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_one_episode_is_asked_for_and_there_are_several(tmp_path: Path) -> None:
-    with pytest.raises(TrajectoryError, match="holds 2 episodes, not one"):
+    with pytest.raises(TrajectoryError, match="holds 2 episodes, and one is wanted"):
         load_trajectory(written(tmp_path, [EPISODE, EPISODE]))
 
 

@@ -91,6 +91,22 @@ def test_what_only_the_attack_left_open_is_a_win(planted: Path) -> None:
     assert weighed(ATTACKS[0], task, nothing, nothing, 0.05).outcome == "held"
 
 
+def test_a_check_that_an_attack_makes_raise_is_named(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(TOP / "examples/tasks/add", tmp_path / "add"))
+    (folder / "tests/checks").mkdir(exist_ok=True)
+    (folder / "tests/checks/careless.py").write_text(
+        "def check(case):\n    return {}[case.solution.call('calc.py:add', 1, 2).raised] == 3\n"
+    )
+    (folder / "tests/rubric.yaml").write_text(
+        "id: add\ntitle: add\ncriteria:\n  - {id: careless, description: d, points: 1,"
+        " check: {python: checks/careless.py:check}}\n"
+    )
+    report = tried(Task.load(folder), "always-equal", "exit-early")
+    assert report.raised == {"checks/careless.py:2 raised KeyError": 2}
+    shown = CliRunner().invoke(app, ["redteam", str(folder), "--only", "always-equal"])
+    assert "checks/careless.py:2 raised KeyError at 1 attack: if that is a defect of the check" in shown.stderr
+
+
 def test_judged_items_that_nobody_decides_are_open_never_safe(planted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(planted / "words-are-enough", tmp_path / "judged"))
     (folder / "tests/rubric.yaml").write_text(

@@ -9,10 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from rubricgrade.report.collecting import Collected
 from rubricgrade.report.html import html_report
 from rubricgrade.report.junit import junit_report
-from rubricgrade.report.markdown import markdown_report
+from rubricgrade.report.markdown import markdown_report, plain
 from rubricgrade.report.overview import overview
 from rubricgrade.store.grades import write_grade
 from tests.authoring.calling import run
@@ -105,6 +107,22 @@ def test_markdown_is_a_table_in_which_nothing_is_marked_up() -> None:
     for sign in ("<", ">", "![", "](", "`", "@", "http://", "\x1b", "\u202e"):
         assert sign not in text
     assert not re.search(r"(?<!&)#\d", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("calc/0 (says_total): 50%, a.b -- c = d?", "calc/0 (says_total): 50%, a.b -- c = d?"),
+        ("http://e.test", "http&#58;//e.test"),
+        ("WWW.e.test", "WWW&#46;e.test"),
+        (":tada:", "&#58;tada:"),
+        ("_a_ *b*", "&#95;a&#95; &#42;b&#42;"),
+        ("![x](y) @me #1 $m$", "&#33;&#91;x&#93;(y) &#64;me &#35;1 &#36;m&#36;"),
+        ("<b> `c` | \\", "&#60;b&#62; &#96;c&#96; &#124; &#92;"),
+    ],
+)
+def test_only_what_markdown_acts_on_is_spelled_out(text: str, shown: str) -> None:
+    assert plain(text) == shown
 
 
 def test_junit_counts_failures_and_errors_apart() -> None:

@@ -157,7 +157,7 @@ def test_how_many_are_missing(rubric: Path, episode: Path, tmp_path: Path) -> No
 def test_a_note_that_is_none(grades: Path) -> None:
     (note,) = grades.glob("first/*.sources.json")
     note.write_text('{"schema": "rubricgrade.sources/1"}')
-    with pytest.raises(StoreError, match="does not say where a grade's sources lay: trajectory: Field required"):
+    with pytest.raises(StoreError, match="does not say where a grade's sources lay: has no 'trajectory'; delete it"):
         found(grades)
 
 

@@ -71,7 +71,7 @@ def test_bad_options(run: Path, options: list[str], said: str) -> None:
 def test_folders_that_can_not_be_reviewed(run: Path, tmp_path: Path) -> None:
     assert "no such folder" in program("review", tmp_path / "none").err
     (tmp_path / "empty").mkdir()
-    assert "no grade in this folder" in program("review", tmp_path / "empty").err
+    assert "is an empty folder, not graded episodes" in program("review", tmp_path / "empty").err
     (run / "rubric.yaml").rename(tmp_path / "elsewhere.yaml")
     done = program("review", run, "--reviewer", "anna")
     assert done.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -104,12 +105,12 @@ def test_redacted_tasks_hold_no_address_and_nothing_that_acts(tmp_path: Path) ->
     [
         ("[]", "nobody has decided anything"),
         ("{", "is no JSON export"),
-        ('[{"data": {"image": "x"}}]', "is no JSON export of tasks that were made here: 0.data.trajectory"),
+        ('[{"data": {"image": "x"}}]', "is no JSON export of tasks that were made here: '[0].data' has no 'trajectory'"),
         ('[{"data": {"trajectory": "a", "criterion": "b"}, "annotations": [{"completed_by": "x"}]}]', "is no JSON"),
     ],
 )
 def test_what_is_no_export_of_ours_is_told(tmp_path: Path, content: str, told: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=re.escape(told)):
         read_annotations(file)

@@ -75,6 +75,18 @@ def test_the_trajectory_page_shows_a_sum_once_all_is_decided(run: Path) -> None:
     assert "2 + 3 + 1 + 1 = 7 of 7 → 1" in shown[0]
 
 
+def test_a_criterions_page_counts_the_votes_of_each_model(run: Path) -> None:
+    of = browser(run)
+    assert "stub/judge-1 no" not in text_of(of.get("/criterion/complete"))
+    for episode in ("one", "two"):
+        of.decide(episode, "complete", "met")
+    page = text_of(of.get("/criterion/complete"))
+    assert re.search(r"stub/judge-1 ?no ?1 ?stub/judge-1 ?yes ?\d", page)
+    assert "Of 1 verdict by several votes, 1 has votes that differ." in page
+    of.decide("one", "polite", "met")
+    assert "several votes" not in text_of(of.get("/criterion/polite"))
+
+
 def test_adjudication(run: Path) -> None:
     anna = browser(run)
     anna.decide("two", "complete", "met", why="it does answer")

@@ -13,6 +13,7 @@ from rubricgrade.episode.agents.proving import Nop, Oracle
 from rubricgrade.episode.playing import run_episode
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, StoreError
+from rubricgrade.report.collecting import collect, collect_replaced
 from rubricgrade.result import Grade
 from rubricgrade.runs.calibration import calibrate
 from rubricgrade.runs.lines import Line
@@ -185,6 +186,11 @@ def test_a_run_lives_in_a_store(memory: str, task: Path) -> None:
 
     assert asyncio.run(again()) == [(1.0, 0.0)] * 3
     assert stand(memory).overall.reward == 0
+    assert [each.score for each in place_of(memory).history("answer/" + place_of(memory).lines()[2].folder)] == [1, 0]
+    replaced, current = collect_replaced(memory).entries, collect(memory).entries
+    assert [(old.name, old.grade.score, new.grade.score) for old, new in zip(replaced, current, strict=True)] == [
+        (each.name, 1, 0) for each in current
+    ]
     made = asyncio.run(calibrate(memory, probe=False))
     assert made.tasks[0].decision == "inspect"
     assert place_of(memory).read("calibration.json") is not None

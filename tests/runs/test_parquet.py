@@ -89,7 +89,7 @@ def test_export_writes_both_forms(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
-    assert "is no run" in run("export", tmp_path, "-o", tmp_path / "x.parquet").err
+    assert "not a run" in run("export", tmp_path, "-o", tmp_path / "x.parquet").err
     ran = run("export", write_run(tmp_path / "first"), "--to", "jsonl", "-o", tmp_path / "none" / "x")
     assert (ran.code, "can't be written" in ran.err) == (2, True)
 

@@ -32,6 +32,7 @@ def test_the_seeds_tasks_from_end_to_end(tmp_path: Path) -> None:
     assert (scored["overall"]["rollouts"], scored["overall"]["solved"]) == (6, 4)
     again = run("run", "--resume", tmp_path / "run", "-q")
     assert (again.code, again.out) == (0, ran.out[ran.out.index("task ") :])
+    assert run("run", "--resume", tmp_path / "run", "--json").json == scored
 
 
 def test_the_bar_that_was_asked_for_and_what_to_do_with_a_task(task: Path, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_bad_input_is_said_before_anything_is_made(task: Path, tmp_path: Path) -
         ["run", task],
         ["run", task, "--agent", "nobody", "-o", tmp_path / "run"],
         ["score", tmp_path],
-        ["task", "check", tmp_path],
+        ["task", "check", tmp_path / "none"],
     ):
         ran = run(*arguments)
         assert ran.code == 2, arguments
@@ -110,7 +111,7 @@ def test_grading_again_prints_what_changed(task: Path, tmp_path: Path) -> None:
     ran = run("regrade", tmp_path / "run")
     assert ran.code == 0, ran.err
     assert "answer #0: 1 is now 0" in ran.out
-    assert "1 scores changed" in ran.err
+    assert "1 score changed" in ran.err
 
 
 @pytest.mark.slow
@@ -132,3 +133,7 @@ def test_a_broken_task_is_below_the_bar(task: Path) -> None:
     ran = run("task", "check", task)
     assert ran.code == 1
     assert "FAILS" in ran.out
+    ran = run("task", "check", task, "--json")
+    assert ran.code == 1
+    (checked,) = ran.json["tasks"]
+    assert {one["proof"]: one["holds"] for one in checked["findings"]}["solved"] is False

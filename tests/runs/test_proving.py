@@ -9,7 +9,7 @@ import pytest
 
 from rubricgrade.episode.task import Task
 from rubricgrade.judge.options import JudgeOptions
-from rubricgrade.runs.proving import check_task
+from rubricgrade.runs.proving import Finding, check_task
 from tests.episode.making import EXAMPLES, write_task
 
 REFERENCE, NOTHING, TWICE, AGAIN, SEALED = range(5)
@@ -17,11 +17,15 @@ CHECK = {"id": "c", "description": "by code", "points": 1, "check": {"python": "
 
 
 def holds(task: Path) -> list[bool | None]:
+    return [finding.holds for finding in found(task)]
+
+
+def found(task: Path) -> list[Finding]:
     loaded, recorded = Task.load(task), task / "tests" / "verdicts.jsonl"
     judge = JudgeOptions(offline=True, verdicts=(recorded,) if recorded.is_file() else (), cache=False)
 
-    async def main() -> list[bool | None]:
-        return [finding.holds async for finding in check_task(loaded, judge=judge)]
+    async def main() -> list[Finding]:
+        return [finding async for finding in check_task(loaded, judge=judge)]
 
     return asyncio.run(main())
 
@@ -44,8 +48,14 @@ def test_doing_nothing_is_enough(tmp_path: Path) -> None:
 
 def test_a_grader_that_decides_by_chance(tmp_path: Path) -> None:
     code = "import os\n\ndef check(case):\n    return os.urandom(4)[0] / 255\n"
-    found = holds(by_code(tmp_path / "t", code))
-    assert found[AGAIN] is False
+    assert holds(by_code(tmp_path / "t", code))[AGAIN] is False
+
+
+def test_a_check_that_raises_is_named_with_its_line(tmp_path: Path) -> None:
+    code = "def check(case):\n    done = case.exists('answer.txt')\n    return {True: {}['x'] if done else 0}[done]\n"
+    findings = found(by_code(tmp_path / "t", code))
+    for finding, error in ((findings[REFERENCE], "KeyError"), (findings[NOTHING], "KeyError")):
+        assert f"a check itself failed, mend it: checks/c.py:3 raised {error}" in finding.message
 
 
 def test_a_sealed_file_that_lies_in_the_environment(tmp_path: Path) -> None:
@@ -56,8 +66,7 @@ def test_a_sealed_file_that_lies_in_the_environment(tmp_path: Path) -> None:
 
 def test_what_nobody_can_judge_is_open(tmp_path: Path) -> None:
     judged = {"id": "j", "description": "judged", "points": 1, "judge": {}}
-    found = holds(write_task(tmp_path / "t", rubric={"id": "r", "criteria": [judged]}))
-    assert found[:2] == [None, None]
+    assert holds(write_task(tmp_path / "t", rubric={"id": "r", "criteria": [judged]}))[:2] == [None, None]
 
 
 @pytest.mark.slow

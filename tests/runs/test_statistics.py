@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubricgrade.runs.statistics import interval, mean, pass_all_k, pass_at_k, wilson
+from rubricgrade.runs.statistics import difference_interval, interval, mean, pass_all_k, pass_at_k, wilson
 
 # 50 tasks of tau-bench's airline domain by gpt-4o, four attempts each: how many tasks were solved 0, 1, 2, 3, 4 times.
 AIRLINE = [0] * 14 + [1] * 12 + [2] * 10 + [3] * 4 + [4] * 10
@@ -71,3 +71,14 @@ def test_wilson_of_the_seeds_task() -> None:
     assert found is not None
     assert found == pytest.approx((0.1416, 0.5560), abs=5e-4)
     assert wilson(0, 0) is None
+
+
+def test_a_difference_between_other_attempts_of_the_same_tasks() -> None:
+    assert difference_interval([]) is None
+    assert difference_interval([([0.0], [1.0])]) is None
+    assert difference_interval([([0.0, 1.0], [])]) is None
+    assert difference_interval([([0.5, 0.5], [1.0])]) == (0.5, 0.5)
+    low, high = difference_interval([([0.0, 1.0] * 10, [0.0, 1.0] * 10)]) or (0.0, 0.0)
+    assert -0.4 < low < 0 < high < 0.4
+    # Drawing tasks again keeps their sides together: they differ by the same everywhere.
+    assert difference_interval([([0.0], [0.5]), ([0.5], [1.0])]) == (0.5, 0.5)

@@ -57,6 +57,10 @@ def test_the_judge_is_tried_first(rubrics: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rubric = ("--rubric", str(rubrics / "judged"))
     assert "set OPENAI_API_KEY" in refused(*rubric, "--judge", "openai/gpt-5-mini")
+    (tmp_path / "own").mkdir()
+    own = "id: own\ncriteria:\n  - {id: a, points: 1, description: d, judge: {model: openai/gpt-5-mini}}\n"
+    (tmp_path / "own" / "rubric.yaml").write_text(own)
+    assert "rubric own, criterion a: openai/gpt-5-mini" in refused("--rubric", str(tmp_path / "own"))
     (tmp_path / "verdicts.jsonl").write_text("{\n")
     assert "verdicts.jsonl:1" in refused(*rubric, "--offline", "--verdicts", str(tmp_path / "verdicts.jsonl"))
 

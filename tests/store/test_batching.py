@@ -6,10 +6,14 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from rubricgrade.store.batching import MOST, PAUSE, Batching
+from rubricgrade.store.recorded import Verdict
+from rubricgrade.store.verdicts import Kept, VerdictCache
 
 
 class Written:
@@ -27,22 +31,26 @@ class Written:
         return [ValueError(str(thing)) if thing < 0 else None for thing in things]
 
 
+async def put(batching: Batching[int], number: int, written: Written) -> None:
+    await batching.put(number, written)
+
+
 def test_what_comes_in_meanwhile_is_written_at_once() -> None:
     written = Written()
 
     async def main() -> None:
         batching = Batching[int]()
-        first = asyncio.create_task(batching.put(0, written))
+        first = batching.put(0, written)
         await asyncio.sleep(0)
-        others = [asyncio.create_task(batching.put(number, written)) for number in range(1, 50)]
+        others = [batching.put(number, written) for number in range(1, 200)]
         await asyncio.sleep(0)
         assert written.batches == []
         written.go.set()
         await asyncio.gather(first, *others)
 
     asyncio.run(main())
-    assert [number for batch in written.batches for number in batch] == list(range(50))
-    assert len(written.batches) <= 50 // MOST + 2
+    assert [number for batch in written.batches for number in batch] == list(range(200))
+    assert len(written.batches) <= 200 // MOST + 2
     assert max(map(len, written.batches)) == MOST
     assert threading.get_ident() not in written.threads
 
@@ -54,9 +62,9 @@ def test_what_comes_in_soon_after_a_write_is_written_together() -> None:
     async def main() -> None:
         batching = Batching[int]()
         await batching.put(0, written)
-        later = [asyncio.create_task(batching.put(1, written))]
+        later = [batching.put(1, written)]
         await asyncio.sleep(PAUSE / 20)
-        later.append(asyncio.create_task(batching.put(2, written)))
+        later.append(batching.put(2, written))
         await asyncio.gather(*later)
 
     asyncio.run(main())
@@ -70,12 +78,31 @@ def test_what_still_waits_when_the_event_loop_ends_is_written() -> None:
 
     async def main() -> None:
         await batching.put(0, written)
-        waiting = [asyncio.create_task(batching.put(number, written)) for number in (1, 2)]
+        waiting = [batching.put(number, written) for number in (1, 2)]
         await asyncio.sleep(0)
         assert not any(each.done() for each in waiting)
 
     asyncio.run(main())
     assert written.batches == [[0], [1, 2]]
+
+
+def test_a_write_that_still_waits_for_a_thread_when_the_event_loop_ends_is_made() -> None:
+    written, busy = Written(), threading.Event()
+    written.go.set()
+    batching = Batching[int]()
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
+        blocked = asyncio.create_task(asyncio.to_thread(busy.wait, 30))
+        waiting = batching.put(1, written)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not blocked.done()
+        assert not waiting.done()
+        threading.Timer(0.05, busy.set).start()
+
+    asyncio.run(main())
+    assert written.batches == [[1]]
 
 
 def test_each_hears_of_its_own_fault() -> None:
@@ -84,7 +111,7 @@ def test_each_hears_of_its_own_fault() -> None:
 
     async def main() -> list[object]:
         batching = Batching[int]()
-        return await asyncio.gather(*(batching.put(number, written) for number in (1, -2, 3)), return_exceptions=True)
+        return await asyncio.gather(*(batching.put(number, written) for number in (1, -2, 3)))
 
     one, two, three = asyncio.run(main())
     assert (one, str(two), three) == (None, "-2", None)
@@ -101,7 +128,7 @@ def test_a_defect_of_the_writer_reaches_everybody_and_ends_nothing() -> None:
     async def main() -> None:
         nonlocal broken
         batching = Batching[int]()
-        found = await asyncio.gather(*(batching.put(number, write) for number in range(3)), return_exceptions=True)
+        found = await asyncio.gather(*(batching.put(number, write) for number in range(3)))
         assert [str(each) for each in found] == ["a defect"] * 3
         broken = False
         await batching.put(1, write)
@@ -114,7 +141,7 @@ def test_one_that_gives_up_takes_nothing_from_the_others() -> None:
 
     async def main() -> None:
         batching = Batching[int]()
-        impatient, patient = (asyncio.create_task(batching.put(number, written)) for number in (1, 2))
+        impatient, patient = (batching.put(number, written) for number in (1, 2))
         await asyncio.sleep(0)
         impatient.cancel()
         written.go.set()
@@ -131,15 +158,29 @@ def test_event_loops_come_and_go() -> None:
     written.go.set()
     batching = Batching[int]()
     for number in range(3):
-        asyncio.run(batching.put(number, written))
+        asyncio.run(put(batching, number, written))
     assert written.batches == [[0], [1], [2]]
+
+
+def test_event_loops_of_several_threads_at_once(tmp_path: Path) -> None:
+    cache = VerdictCache(tmp_path / "v.sqlite")
+
+    async def keep(thread: int) -> None:
+        names = [f"{thread}-{number}" for number in range(MOST + 5)]
+        verdicts = [Verdict(question=name, answer="yes", recorded_by="m", key=name) for name in names]
+        await asyncio.gather(*(cache.keep_soon(Kept([verdict])) for verdict in verdicts))
+        assert all(cache.get(name) for name in names)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda thread: asyncio.run(keep(thread)), range(4)))
+    assert cache.info().entries == 4 * (MOST + 5)
 
 
 def test_who_owns_one_is_not_kept_by_it() -> None:
     written = Written()
     written.go.set()
     batching = Batching[int]()
-    asyncio.run(batching.put(1, written))
+    asyncio.run(put(batching, 1, written))
     gone = weakref.ref(written)
     del written
     assert gone() is None

@@ -64,3 +64,11 @@ def test_replies_on_the_way_to_a_verdict(tmp_path: Path) -> None:
     assert cache.info().entries == 0
     cache.clear()
     assert cache.reply("k") is None
+
+
+def test_what_another_process_cleared_is_written_again(tmp_path: Path) -> None:
+    cache, other = VerdictCache(tmp_path / "verdicts.sqlite"), VerdictCache(tmp_path / "verdicts.sqlite")
+    cache.keep(Kept(prompts={"sha256:1": prompt("a record", "question 1")}))
+    other.clear()
+    cache.keep(Kept(prompts={"sha256:2": prompt("a record", "question 2")}))
+    assert cache.prompt("sha256:2") == ("a record", "question 2")

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubricgrade.errors import InputError, StoreError
-from rubricgrade.store.verdicts import (
-    RecordedQuote,
-    Verdict,
-    VerdictCache,
-    beside,
-    default_cache,
-    read_verdicts,
-    write_verdicts,
-)
+from rubricgrade.store.recorded import RecordedQuote, Verdict, beside, read_verdicts, write_verdicts
+from rubricgrade.store.verdicts import VerdictCache, default_cache
 
 
 def verdict(number: int = 0, **fields: Any) -> Verdict:
@@ -94,6 +90,21 @@ class TestCache:
         cache.put(verdict())
         cache.close()
         assert cache.get("sha256:k0") == verdict()
+
+    def test_who_looks_something_up_waits_for_nobody_who_writes(self, tmp_path: Path) -> None:
+        cache = VerdictCache(tmp_path / "v.sqlite")
+        cache.put(verdict(1))
+        other = VerdictCache(cache.path)
+        with closing(sqlite3.connect(cache.path, isolation_level=None)) as somebody, ThreadPoolExecutor(1) as thread:
+            somebody.execute("BEGIN IMMEDIATE")
+            writing = thread.submit(cache.put, verdict(2))
+            for reading in (cache, other):
+                assert reading.get("sha256:k1") == verdict(1)
+                assert reading.get("sha256:k2") is None
+            assert not writing.done()
+            somebody.execute("ROLLBACK")
+            writing.result()
+            assert cache.get("sha256:k2") == verdict(2)
 
     def test_several_threads(self, cache: VerdictCache) -> None:
         threads = [threading.Thread(target=put_all, args=(cache, start)) for start in (0, 10, 20, 30)]

@@ -19,7 +19,7 @@ from rubricgrade.episode.agents.replay import Replay
 from rubricgrade.episode.playing import run_episode
 from rubricgrade.episode.task import Task
 from rubricgrade.grading.judges import Judges
-from rubricgrade.store.verdicts import RecordedQuote, Verdict, write_verdicts
+from rubricgrade.store.recorded import RecordedQuote, Verdict, write_verdicts
 
 HERE = Path(__file__).resolve().parent
 HAND = HERE.parent.parent / "travel-mis" / "verdicts.yaml"

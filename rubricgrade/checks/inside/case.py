@@ -48,12 +48,20 @@ class Case:
         sealed: Folder of the sealed files.
     """
 
+    args: dict[str, Any]
+    vars: dict[str, Any]
+    within: float | str | None
+    timeout: float
+    any_number: bool
+    solution: Solution
+    sealed: Path
+
     def __init__(self, request: Mapping[str, Any], solution: Solution) -> None:
-        self.args: dict[str, Any] = request["args"]
-        self.vars: dict[str, Any] = request["vars"]
-        self.within: float | str | None = request["within"]
-        self.timeout: float = request["timeout"]
-        self.any_number: bool = request["any_number"]
+        self.args = request["args"]
+        self.vars = request["vars"]
+        self.within = request["within"]
+        self.timeout = request["timeout"]
+        self.any_number = request["any_number"]
         self.solution = solution
         self.sealed = Path(SEALED)
         self._has: dict[str, bool] = {"workspace": request["workspace"], "world": request["world"]}

@@ -23,5 +23,5 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
         return CheckResult(value=False, measured=0, evidence=[Seen(message, path)], message=message)
     line = line_of(searched, position)
     quote = text.split("\n")[line - 1]
-    message = f"{path}: {show(wanted)} stands there {count} times, first in line {line}"
+    message = f"{path}: {show(wanted)} stands there {count} time{'s' * (count != 1)}, first in line {line}"
     return CheckResult(value=True, measured=count, evidence=[Seen(quote, f"{path}:{line}")], message=message)

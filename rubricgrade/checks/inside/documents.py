@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rubricgrade.checks.inside import readers
+from rubricgrade.checks.inside.artifacts import glob_regex
 from rubricgrade.checks.inside.case import BadArtifact, Case
 from rubricgrade.checks.inside.mailbox import read_mail
 from rubricgrade.checks.inside.office import NoReader, slides_text, word_text
 from rubricgrade.checks.inside.pages import pdf_pictures
+from rubricgrade.checks.inside.wire import LEFT_OUT
 
-LONGEST = 400_000
+LONGEST = 4_000_000
 """Characters of one document."""
 MOST = 200
 """Documents of one request."""
@@ -26,16 +30,26 @@ Extract = Callable[[bytes, str, int], str]
 
 
 def listed(case: Case, globs: Sequence[str], *, world: bool) -> list[str]:
-    """Paths of all files that match any of the globs, in the order of the globs, each once."""
-    return list(dict.fromkeys(path for glob in globs for path in case.glob(glob, world=world, all_known=False)))
+    """Paths of all files that match any of the globs, in the order of the globs, each once; then the too large ones."""
+    found = dict.fromkeys(path for glob in globs for path in case.glob(glob, world=world, all_known=False))
+    return [*found, *([] if world else _too_large(globs))]
 
 
-def document(case: Case, path: str, *, world: bool, pictures: bool = False) -> dict[str, Any]:
+def _too_large(globs: Sequence[str]) -> Iterator[str]:
+    """Files that an agent has made so large that they did not come along: they are not absent, they can't be read."""
+    left_out: Mapping[str, str] = json.loads(Path(LEFT_OUT).read_bytes())
+    wanted = [glob_regex(glob) for glob in globs]
+    for path, why in left_out.items():
+        if why.startswith("can't be taken: too large") and any(regex.fullmatch(path) for regex in wanted):
+            yield path
+
+
+def document(case: Case, path: str, *, world: bool, pictures: bool = False, longest: int = LONGEST) -> dict[str, Any]:
     """One file as text, with a note on what is not there, the digest of its bytes, and pictures of a PDF's pages."""
     try:
         data = case.read_bytes(path, world=world)
     except BadArtifact as error:
-        return _document(path, "", note=error.why, world=world)
+        return _withheld(path, note=error.why, world=world)
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     drawn: list[str] = []
     try:
@@ -46,10 +60,15 @@ def document(case: Case, path: str, *, world: bool, pictures: bool = False) -> d
     except BadArtifact as error:
         text, note = "", error.why
     except NoReader as error:
-        return _document(path, "", note=str(error), world=world, digest=digest, read=False)
+        return {**_document(path, "", note=str(error), world=world, digest=digest), "complete": False}
     except (TimeoutError, MemoryError, RecursionError) as error:
-        text, note = "", f"could not be read within the limits: {type(error).__name__}"
-    return {**_document(path, text, note=note, world=world, digest=digest), "pictures": drawn}
+        note = f"could not be read within the limits: {type(error).__name__}"
+        return _withheld(path, note=note, world=world, digest=digest)
+    found = _document(path, text[:longest], note=note, world=world, digest=digest)
+    if len(text) > longest:
+        note = f"cut: the first {longest:,} of {len(text):,} characters"
+        found |= {"note": note, "complete": False, "withheld": True}
+    return {**found, "pictures": drawn}
 
 
 def text_of(data: bytes, path: str, depth: int = 0) -> tuple[str, str]:
@@ -106,20 +125,22 @@ def _mail(data: bytes, path: str, depth: int) -> str:
     return "\n\n".join(parts)
 
 
-def _document(path: str, text: str, *, note: str, world: bool, digest: str = "", read: bool = True) -> dict[str, Any]:
-    whole = len(text)
-    if whole > LONGEST:
-        note = f"cut: the first {LONGEST:,} of {whole:,} characters"
-    complete = read and whole <= LONGEST
+def _document(path: str, text: str, *, note: str, world: bool, digest: str = "") -> dict[str, Any]:
     return {
         "path": path,
-        "text": text[:LONGEST],
+        "text": text,
         "note": note,
         "digest": digest,
         "world": world,
-        "complete": complete,
+        "complete": True,
+        "withheld": False,
         "pictures": [],
     }
+
+
+def _withheld(path: str, *, note: str, world: bool, digest: str = "") -> dict[str, Any]:
+    """A file that takes more than reading it may take. How much that is, is up to the agent."""
+    return {**_document(path, "", note=note, world=world, digest=digest), "complete": False, "withheld": True}
 
 
 class _limited:  # noqa: N801 - used as a function: `with _limited():`
@@ -145,15 +166,17 @@ def documents(case: Case, request: Mapping[str, Any]) -> Iterator[dict[str, Any]
     end = time.monotonic() + request["seconds"]
     places = ((False, request["globs"]), (True, request["world_globs"]))
     files = [(path, world) for world, globs in places if globs for path in listed(case, globs, world=world)]
+    left = request["characters"]
     for path, world in files[request["skip"] : MOST]:
         yield {"op": "reading", "path": path, "world": world}
         if time.monotonic() < end:
-            read = document(case, path, world=world, pictures=request["pictures"])
+            read = document(case, path, world=world, pictures=request["pictures"], longest=min(LONGEST, left))
         else:
-            read = _document(path, "", note="not read: the files before it have taken all the time", world=world)
+            read = _withheld(path, note="not read: the files before it have taken all the time", world=world)
+        left -= len(read["text"])
         yield {"op": "read", **read}
     if len(files) > max(MOST, request["skip"]):
         path, world = files[MOST]
         yield {"op": "reading", "path": path, "world": world}
         note = f"not read, like all that follow: {len(files):,} files match, and {MOST} are read"
-        yield {"op": "read", **_document(path, "", note=note, world=world)}
+        yield {"op": "read", **_withheld(path, note=note, world=world)}

@@ -34,7 +34,7 @@ def items(case: Case, function: str) -> list[str]:
     return texts
 
 
-def load(sealed: Path, function: str) -> Callable[[Case], Any]:
+def load(sealed: Path, function: str) -> Callable[..., Any]:
     """The function ``folder/file.py:name``, its file imported with its own folder and the sealed one to import from."""
     file, _, name = function.rpartition(":")
     path = sealed.joinpath(*parts_of(file))

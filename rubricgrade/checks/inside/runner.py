@@ -26,6 +26,11 @@ MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite
 MOST_EVIDENCE = 50
 TOLD = 86
 """Exit code of a child that has told how its check went."""
+TEXT = 300
+"""Characters of an exception, which may be of the agent's choice: what is said behind it must not be lost."""
+DEFECT = "this line fails whatever the agent has left; mend the check"
+PATH = tuple(sys.path)
+"""Where modules are looked for before any code of an author's has run."""
 
 
 def main() -> None:
@@ -115,22 +120,29 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         return _fault("agent", error, f"{path}: {error.strerror}", (Seen(f"{path}: {error.strerror}", path),))
     if isinstance(error, AuthorFault):
         return _fault("grader", error, str(error))
-    if isinstance(error, Unusable):
-        return _fault("unclear", error, str(error))
     import traceback  # noqa: PLC0415 - slow to load, and needed for a fault only
 
-    told = cut(traceback.format_exception_only(error)[-1].strip(), QUOTE)
+    from rubricgrade.checks.inside.defects import is_defect  # noqa: PLC0415 - as above
+
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if frame.filename.startswith(f"{SEALED}/")]
     # The line of the author's code that raised it, when any of it did.
     place = f"{inside[-1].filename.removeprefix(f'{SEALED}/')}:{inside[-1].lineno}" if inside else ""
-    return _fault("unclear", error, f"{told} ({place})" if place else told)
+    if isinstance(error, Unusable):
+        return _fault("unclear", error, str(error), place=place)
+    told = cut(traceback.format_exception_only(error)[-1].strip(), TEXT)
+    told = f"{told} ({place})" if place else told
+    if is_defect(error, PATH):
+        return _fault("grader", error, f"{told}: {DEFECT}", place=place)
+    return _fault("unclear", error, told, place=place)
 
 
-def _fault(origin: str, error: BaseException, message: str, evidence: Sequence[Seen] = ()) -> dict[str, Any]:
+def _fault(
+    origin: str, error: BaseException, message: str, evidence: Sequence[Seen] = (), *, place: str = ""
+) -> dict[str, Any]:
     name = type(error).__name__
     told, seen = cut(message, QUOTE), as_evidence(evidence)
-    return {"op": "failed", "origin": origin, "kind": name, "message": told, "evidence": seen}
+    return {"op": "failed", "origin": origin, "kind": name, "message": told, "place": place, "evidence": seen}
 
 
 def _is_agents(path: str) -> bool:

@@ -144,6 +144,7 @@ class Solution:
         forbid: Sequence[str] = (),
         cwd: str | None = None,
         timeout: float | None = None,
+        fresh: bool = False,
     ) -> Called:
         """`call` with settings.
 
@@ -154,6 +155,7 @@ class Solution:
             forbid: Names of builtins and modules that the solution may not use.
             cwd: A folder below the work folder; it is also where its imports are looked up.
             timeout: Seconds.
+            fresh: Take a new copy of the template for it, so that nothing of earlier calls and runs is there.
         """
         file, _, name = function.rpartition(":")
         message = {
@@ -165,6 +167,7 @@ class Solution:
             "forbid": list(forbid),
             "cwd": cwd,
             "timeout": timeout,
+            "fresh": fresh,
         }
         return _called(self._ask(message))
 

@@ -31,7 +31,9 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
     if spec.get("max_steps") is not None:
         steps = sum(step.role == "assistant" for step in case.steps)
         measured = steps if measured is None else measured
-        findings.append((steps <= spec["max_steps"], f"{steps} steps, at most {spec['max_steps']} allowed", []))
+        findings.append(
+            (steps <= spec["max_steps"], f"{steps} step{'s' * (steps != 1)}, at most {spec['max_steps']} allowed", [])
+        )
     if spec.get("final_message") is not None:
         findings.append(_final(case, spec["final_message"]))
     failed = [text for met, text, _ in findings if not met]

@@ -28,6 +28,7 @@ class ModelOptions:
         api_key: Its key; else the provider's environment variable.
         concurrency: Calls at a time, over all episodes.
         per_minute: Calls, failed attempts included, that may start in a minute, over all episodes; None sets no pace.
+        tokens_per_minute: Tokens of the calls that may start in a minute; None sets no limit.
         max_cost: US dollars for all episodes together, after which no call is made.
         temperature: Sent only if given.
         max_tokens: Of one reply.
@@ -39,6 +40,7 @@ class ModelOptions:
     api_key: str | None = field(default=None, repr=False)
     concurrency: int = 8
     per_minute: float | None = None
+    tokens_per_minute: float | None = None
     max_cost: float | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -60,10 +62,10 @@ def choose_agent(name: str, options: ModelOptions | None = None, *, shared: Shar
     kind, _, rest = name.partition(":")
     match kind:
         case "litellm" if rest:
-            options = options or ModelOptions()
+            options = replace(options or ModelOptions(), model=rest)
             budget = None if options.max_cost is None else Budget(options.max_cost)
-            chat = connect(replace(options, model=rest), budget=budget, shared=shared, purpose="agent")
-            return ToolLoop(rest, chat, options.temperature, options.max_tokens)
+            chat = connect(options, budget=budget, shared=shared, purpose="agent")
+            return ToolLoop(rest, chat, options.temperature, options.max_tokens, called=options)
         case "command" if rest:
             return CommandAgent(rest)
         case "replay":

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rubricgrade.chat import AskFailed, Chat, Reply, Request
+from rubricgrade.chat import AskFailed, Chat, Options, Reply, Request
+from rubricgrade.chat.askable import trouble
 from rubricgrade.episode.limits import End, Limits
 from rubricgrade.episode.recording import Recording
 from rubricgrade.episode.stage import Script, Stage, read_call
 from rubricgrade.episode.tools import cut
+from rubricgrade.errors import Fault, InputError
 from rubricgrade.trajectory import Call
 
 
@@ -24,6 +26,8 @@ class ToolLoop:
         temperature: Sent only when given.
         max_tokens: Of one reply.
         timeout: Seconds of one call.
+        called: How the model is called, to find out before anything is begun whether it can be; None if that is the
+            caller's own affair.
     """
 
     model: str
@@ -31,6 +35,7 @@ class ToolLoop:
     temperature: float | None = None
     max_tokens: int | None = None
     timeout: float = 300.0
+    called: Options | None = None
     sees: Literal["task", "solution"] = "task"
 
     @property
@@ -38,6 +43,18 @@ class ToolLoop:
         """With all that changes what it does."""
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         return " ".join([f"litellm:{self.model}", *(f"{k}={v:g}" for k, v in settings.items() if v is not None)])
+
+    def check(self, *, here: bool = True) -> None:
+        """Find out, without the network, that the model can be asked.
+
+        Args:
+            here: Whether this machine asks it: keys, files and packages are looked for only where they are used.
+
+        Raises:
+            InputError: It can't be; says what to do.
+        """
+        if self.called is not None and (words := trouble(self.model, self.called, here=here)):
+            raise InputError([Fault(words, "agent"), Fault("nothing was begun")])
 
     async def act(self, stage: Stage, script: Script) -> End:
         """See `Agent.act`."""

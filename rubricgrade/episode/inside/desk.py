@@ -94,12 +94,13 @@ class _Function:
         """The result, as it is sent."""
         from pydantic import ValidationError  # noqa: PLC0415 - as above
 
+        from rubricgrade.misfits import misfits  # noqa: PLC0415 - as above
+
         try:
             given = self._model.model_validate(arguments)
             return {"text": str(self._function(desk, **{name: getattr(given, name) for name in self._names}))}
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
-            return {"text": f"error: {wrong}", "failed": True}
+            return {"text": f"error: {'; '.join(misfits(error))}", "failed": True}
         except ToolFault as fault:
             return {"text": f"error: {fault}", "failed": True}
         except Exception as error:  # noqa: BLE001 - a tool's own mistake must not end the tools of the episode

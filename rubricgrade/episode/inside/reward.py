@@ -8,7 +8,7 @@ import math
 import shlex
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rubricgrade import Case, CheckResult
 from rubricgrade.checks.inside.artifacts import glob_regex
@@ -116,13 +116,23 @@ def _declared(work: bytes, globs: list[str]) -> bytes:
 def _reward(case: Case, tail: str) -> float:
     found = case.solution.run(["cat", "/logs/verifier/reward.json"])
     if found.code == 0:
-        values = json.loads(found.stdout)
-        number = values["reward"] if "reward" in values or len(values) != 1 else next(iter(values.values()))
+        number = _of_several(json.loads(found.stdout))
     else:
         found = case.solution.run(["cat", "/logs/verifier/reward.txt"])
         if found.code != 0:
             raise RuntimeError(f"tests/test.sh wrote no reward file. It said: {tail}")
         number = float(found.stdout)
-    if isinstance(number, bool) or not math.isfinite(number) or not 0 <= number <= 1:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
         raise ValueError(f"the reward is {number!r}, not a number from 0 to 1")
     return float(number)
+
+
+def _of_several(rewards: Any) -> Any:
+    """The one reward of a ``reward.json``, or the one that is called so; how others add up nobody has said."""
+    if not isinstance(rewards, dict):
+        raise TypeError("tests/test.sh wrote a reward.json that is no map of names to rewards")
+    named = cast("dict[str, Any]", rewards)
+    if "reward" in named or len(named) == 1:
+        return named.get("reward", next(iter(named.values())))
+    names = ", ".join(sorted(named)) or "nothing"
+    raise ValueError(f"tests/test.sh rewards {names}: call one of them 'reward', or give the task a tests/rubric.yaml")

@@ -45,12 +45,18 @@ async def criterion(request: Request) -> Response:
         raise HTTPException(404, "no judge and no person decides such a criterion here")
     rows: list[dict[str, Any]] = []
     table, verdicts = Counter[tuple[str, str]](), Counter[str]()
+    votes = Counter[tuple[str, str]]()
+    several = split = 0
     for item in items:
         if not desk.open_to(item, reviewer):
             continue
         result = desk.episodes[item.episode].results[item.criterion]
         opinions = desk.opinions(item)
         verdicts[result.verdict] += 1
+        cast = result.judge.votes if result.judge is not None else ()
+        votes.update((vote.recorded_by or vote.model, vote.answer) for vote in cast)
+        several += len(cast) > 1
+        split += len({vote.answer for vote in cast}) > 1
         for opinion in opinions.values():
             if opinion.first is not None and item.by == "judge":
                 table[opinion.first.verdict, answer_of(result) or "no verdict"] += 1
@@ -64,6 +70,9 @@ async def criterion(request: Request) -> Response:
         rows=rows,
         verdicts=verdicts.most_common(),
         table=sorted(table.items()),
+        votes=sorted(votes.items()),
+        several=several,
+        split=split,
         wordings=wordings.most_common(),
         unclear=[act for row in rows for opinion in row["opinions"].values() for act in opinion.unclear],
         closed=len(items) - len(rows),

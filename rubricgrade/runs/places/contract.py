@@ -78,6 +78,10 @@ class Place(Protocol):
         """The current grade of each of these attempts below it; None where there is none."""
         ...
 
+    def history(self, path: str) -> list[Grade]:
+        """Every grade of the attempt at this path below it, oldest first."""
+        ...
+
     def graded(self) -> list[str]:
         """The paths of the attempts at or below it that may have grades, in order."""
         ...

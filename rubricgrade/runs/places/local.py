@@ -13,7 +13,8 @@ from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.readers.native import replace_file
 from rubricgrade.result import Grade
 from rubricgrade.runs.lines import FILE, Line, append, read_lines
-from rubricgrade.store.grades import graded_folders, latest_grade, write_grade
+from rubricgrade.store.folders import opened_below
+from rubricgrade.store.grades import FOLDER, grade_files, graded_folders, latest_grade, read_grade, write_grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,11 @@ class LocalPlace:
 
     Attributes:
         folder: Where it is.
+        named: The folder at or above it that somebody has named, below which no link is followed; None: `folder`.
     """
 
     folder: Path
+    named: Path | None = None
 
     def __str__(self) -> str:
         return str(self.folder)
@@ -36,7 +39,7 @@ class LocalPlace:
 
     def below(self, path: str) -> LocalPlace:
         """See `contract.Place`."""
-        return LocalPlace(self.folder / path)
+        return LocalPlace(self.folder / path, self._named)
 
     def read(self, name: str) -> bytes | None:
         """See `contract.Place`."""
@@ -50,8 +53,8 @@ class LocalPlace:
     def write(self, name: str, data: bytes) -> None:
         """See `contract.Place`."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(self.folder / name, data)
+            with self._opened() as folder:
+                replace_file(folder / name, data)
         except OSError as error:
             raise StoreError(f"can't write into {self.folder}: {error.strerror or error}") from error
 
@@ -67,7 +70,7 @@ class LocalPlace:
     def claim(self, task: str, sample: int) -> Generator[LocalClaim | None]:
         """See `contract.Place`. The lock on the attempt's folder is held by whoever makes it."""
         folder = self.folder / task / str(sample)
-        with _locked(folder) as ours:
+        with _locked(folder, self._named) as ours:
             yield LocalClaim(folder, self.folder / FILE) if ours else None
 
     @contextmanager
@@ -77,11 +80,15 @@ class LocalPlace:
 
     def write_grade(self, grade: Grade) -> str:
         """See `contract.Place`."""
-        return str(write_grade(grade, self.folder))
+        return str(write_grade(grade, self.folder, top=self._named))
 
     def grades(self, paths: Sequence[str]) -> list[Grade | None]:
         """See `contract.Place`."""
         return [latest_grade(self.folder / path) for path in paths]
+
+    def history(self, path: str) -> list[Grade]:
+        """See `contract.Place`."""
+        return [read_grade(file) for file in grade_files(self.folder / path)]
 
     def graded(self) -> list[str]:
         """See `contract.Place`."""
@@ -94,6 +101,29 @@ class LocalPlace:
             raise InputError(Fault("is no folder", str(place)))
         if not os.access(place, os.W_OK):
             raise InputError(Fault("can't be written to", str(place)))
+        at = self._named
+        for name in (*self.folder.relative_to(at).parts, FOLDER):
+            at /= name
+            if at.is_symlink():
+                raise InputError(Fault("is a link, and none is followed to where grades go: remove it", str(at)))
+
+    @property
+    def _named(self) -> Path:
+        return self.folder if self.named is None else self.named
+
+    @contextmanager
+    def _opened(self) -> Generator[Path]:
+        """A path of the folder, made if need be, that leads there whatever links come to be on the way to it."""
+        parts = self.folder.relative_to(self._named).parts
+        if not parts:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            yield self.folder
+            return
+        handle, _ = opened_below(self._named, parts)
+        try:
+            yield Path(f"/proc/self/fd/{handle}")
+        finally:
+            os.close(handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +139,10 @@ class LocalClaim:
 
 
 @contextmanager
-def _locked(folder: Path) -> Generator[bool]:
+def _locked(folder: Path, named: Path) -> Generator[bool]:
     """Hold a folder for this process; the value says whether it is ours. A crash gives it back."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle, _ = opened_below(named, folder.relative_to(named).parts)
     except OSError as error:
         raise StoreError(f"can't write into {folder}: {error.strerror or error}") from error
     try:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from rubricgrade import tree
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Grade
 from rubricgrade.runs.lines import Line, jsonl_of
 from rubricgrade.runs.places.filesystem import FileSystem, opened, shown, store_errors
@@ -144,6 +145,14 @@ class RemotePlace:
             fetched = self._fetched([latest[home] for home in homes if home in latest])
         return [parse_grade(fetched[latest[home]], latest[home]) if home in latest else None for home in homes]
 
+    def history(self, path: str) -> list[Grade]:
+        """See `contract.Place`."""
+        home = self.below(path)
+        with store_errors(f"can't read grades in {home.url}"):
+            files = sorted(filter(_number, self.files.find(f"{home.root}/{FOLDER}")), key=_order)
+            fetched = self._fetched(files)
+        return [parse_grade(fetched[file], file) for file in files]
+
     def graded(self) -> list[str]:
         """See `contract.Place`: in a run the attempts that have a line, elsewhere the folders with grades."""
         if self.read("run.json") is not None:
@@ -236,7 +245,7 @@ def _line(data: bytes, path: str) -> Line:
     try:
         return Line.model_validate_json(data)
     except ValidationError as error:
-        raise StoreError(f"{path}:1: is no line of a run: {error.errors()[0]['msg']}") from None
+        raise StoreError(f"{path}:1: is no line of a run: {first_misfit(error)}") from None
 
 
 def _number(path: str) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, NonNegativeInt, ValidationError
 
 from rubricgrade.errors import SandboxLost
+from rubricgrade.misfits import first_misfit
 from rubricgrade.sandbox.contract import Done
 from rubricgrade.tree import Kind
 
@@ -177,5 +178,6 @@ async def ask(link: Link, kind: type[A], do: str, **request: Any) -> A:
         if "errno" in answer:
             raise OSError(int(answer["errno"]), str(answer.get("error", "")))
         return kind.model_validate(answer)
-    except (ValidationError, ValueError, TypeError) as error:
-        raise SandboxLost(f"the sandbox gave an answer that can't be understood: {error}") from error
+    except (ValueError, TypeError) as error:
+        told = first_misfit(error, shown=False) if isinstance(error, ValidationError) else error
+        raise SandboxLost(f"the sandbox gave an answer that can't be understood: {told}") from error

@@ -38,7 +38,7 @@ from rubricgrade.runs.executing.ray.parcels import (
 )
 from rubricgrade.sandbox import Template
 from rubricgrade.store.grades import write_grade
-from rubricgrade.store.verdicts import Verdict
+from rubricgrade.store.recorded import Verdict
 from rubricgrade.trajectory import Trajectory
 
 

@@ -65,7 +65,7 @@ class Ledger:
         found = self._tickets[ticket]
         # A model in a node's own process is in nobody else's way.
         owner = found.node if is_local(ask.place) else ""
-        call = self._places[owner, ask.place].call(ask.purpose, ask.limit, ask.per_minute)
+        call = self._places[owner, ask.place].call(ask.purpose, ask.limit, ask.per_minute, ask.load)
         await found.held.enter_async_context(call)
         if found.budget is not None:
             found.reserved = await found.budget.take(ask.model, ask.estimate)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rubricgrade.episode.agents.choosing import ModelOptions, choose_agent
+from rubricgrade.episode.agents.tool_loop import ToolLoop
 from rubricgrade.episode.stage import Agent
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import RubricgradeError
@@ -82,6 +83,8 @@ class Node:
             self._scratch = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="rubricgrade-node-")))
             terms = self._terms()
             judges = Judges(terms.judge, shared=Teller(self._ledger, self._name))
+            # The rubrics come later; a node that lacks what the named judge needs is left out at once.
+            judges.check(None)
             await self._held.enter_async_context(judges)
             self._here = await self._held.enter_async_context(here(terms, judges))
         except RubricgradeError as error:
@@ -145,6 +148,8 @@ class Node:
         agent = orders.agent
         if isinstance(agent, Named):
             agent = choose_agent(agent.name, agent.options, shared=Teller(self._ledger, self._name))
+            if isinstance(agent, ToolLoop):
+                agent.check()
         files: list[Path] = []
         for number, data in enumerate(orders.verdicts):
             files.append(self._scratch / f"verdicts-{number}.jsonl")

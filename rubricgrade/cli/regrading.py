@@ -1,0 +1,143 @@
+"""`rubricgrade regrade`: grade a run again from what its episodes left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rubricgrade.cli.choices import DryRun, ExecutedBy, Json, Judging, Run, judge_or_recorded, judged, rubrics_of
+from rubricgrade.cli.expecting import takes
+from rubricgrade.cli.interrupts import complete, if_interrupted
+from rubricgrade.cli.kinds import RUBRIC
+from rubricgrade.cli.output import note, print_json
+from rubricgrade.cli.recording import say_unused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from rubricgrade.rubric import Rubric
+    from rubricgrade.runs.regrading import Regraded
+    from rubricgrade.runs.standing import Attempt
+
+SCHEMA = "rubricgrade.regrade/1"
+NAMED = 5
+"""Tasks in one line."""
+
+
+@judged
+def regrade(
+    folder: Run,
+    *,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=takes(RUBRIC), help="Another rubric. Default: each task's own, as it is now."
+        ),
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only these tasks. May be repeated.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Attempts at a time.")] = 4,
+    executor: ExecutedBy = "local",
+    judging: Judging,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Grade a run again from what was left: no agent is run, and only what has changed is judged.
+
+    The new grades are the current ones of their episodes; the others stay. `rubricgrade diff RUN` compares the two.
+    """
+    from rubricgrade.loading import load_rubric
+    from rubricgrade.loading.rubric import rubric_file
+    from rubricgrade.runs.executing import choose_executor
+    from rubricgrade.runs.manifest import read_manifest
+    from rubricgrade.runs.places import place_of
+    from rubricgrade.runs.regrading import plan_again, regrade, tasks_of
+    from rubricgrade.runs.standing import attempts_of
+
+    place, only = place_of(folder), frozenset(task or ())
+    manifest = read_manifest(place)
+    tasks = tasks_of(manifest, only)
+    another = None if rubric is None else load_rubric(rubric)
+    options = judge_or_recorded(
+        judging, [*([] if rubric is None else [rubric_file(rubric)]), *rubrics_of(tasks.values())]
+    )
+    if another is not None:
+        _say_foreign(another, [one for one in attempts_of(place, manifest) if one.line.task in tasks], str(place))
+    if dry_run:
+        from rubricgrade.cli.planning import print_plan
+
+        print_plan(complete(plan_again(place, rubric=another, only=only, judge=options)), json=json)
+        return
+    if_interrupted("new grades so far are kept; the same command grades all again, with judges' answers from the cache")
+    again = regrade(
+        place, rubric=another, only=only, judge=options, concurrency=concurrency, executor=choose_executor(executor)
+    )
+    done = complete(_told(again, quiet=json))
+    graded = [(another or tasks[one.attempt.line.task].rubric, one.grade) for one in done]
+    unused = say_unused(options.verdicts, graded)
+    raise typer.Exit(_report(folder, done, unused, by_another=another is not None, json=json))
+
+
+def _say_foreign(rubric: Rubric, attempts: Iterable[Attempt], run: str) -> None:
+    """Say it before anything is spent when a rubric has never graded what it is to grade now."""
+    last = {one.line.task: one.grade.rubric.id for one in attempts if one.grade is not None}
+    others = {task: other for task, other in sorted(last.items()) if other != rubric.id}
+    if others:
+        named = ", ".join(f"{task} by {other!r}" for task, other in list(others.items())[:NAMED])
+        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        note(
+            f"warning: rubric {rubric.id!r} is another one than these tasks have been graded by: {named}{rest}. Its "
+            "grades will be their current ones; the others stay. For some tasks only: --task ID; back again: "
+            f"rubricgrade regrade {run}"
+        )
+
+
+async def _told(regraded: AsyncGenerator[Regraded], *, quiet: bool) -> list[Regraded]:
+    """All of them; those whose score is another one are printed as they are done."""
+    done: list[Regraded] = []
+    async for one in regraded:
+        done.append(one)
+        if one.changed and not quiet:
+            line = one.attempt.line
+            before, now = _number(one.attempt.reward), _number(one.grade.score)
+            sys.stdout.write(f"{line.task} #{line.sample}: {before} is now {now}\n")
+    return done
+
+
+def _report(
+    folder: str, done: Sequence[Regraded], unused: list[dict[str, Any]], *, by_another: bool, json: bool
+) -> int:
+    from rubricgrade.cli.scoring import print_standing
+    from rubricgrade.report.exits import Exit
+    from rubricgrade.report.numbers import count
+    from rubricgrade.runs.standing import stand
+
+    standing = stand(folder)
+    changed = [one for one in done if one.changed]
+    if json:
+        scores = [
+            {
+                "task": one.attempt.line.task,
+                "sample": one.attempt.line.sample,
+                "before": one.attempt.reward,
+                "after": one.grade.score,
+            }
+            for one in changed
+        ]
+        facts = {"graded": len(done), "changed": scores, "unused_verdicts": unused}
+        print_json({"schema": SCHEMA, **facts, "standing": standing.model_dump(mode="json")})
+    else:
+        print_standing(standing, folder)
+        note(f"{count(len(changed), 'score')} changed")
+        if by_another and changed:
+            note(f"by the tasks' own rubrics again: rubricgrade regrade {folder}")
+    return Exit.UNGRADED if standing.overall.ungraded else Exit.DONE
+
+
+def _number(value: float | None) -> str:
+    from rubricgrade.report.numbers import number
+
+    return "ungraded" if value is None else number(value)
