@@ -12,7 +12,7 @@ from rubricgrade.chat.budget import Budget
 from rubricgrade.chat.contract import AskFailed, Kind, Reply, Request
 from rubricgrade.chat.faults import Fault, Part
 from rubricgrade.chat.pacing import gap
-from rubricgrade.chat.place import place_of
+from rubricgrade.chat.place import places
 from rubricgrade.chat.prices import Price
 from rubricgrade.chat.reading import Answer
 from rubricgrade.chat.retrying import Retry
@@ -97,6 +97,7 @@ class Caller:
         place: What shares its slots: an origin or a provider.
         purpose: What it is asked for.
         limit: Calls under way at once at that place.
+        total: Calls for that purpose under way at once at all places together.
         per_minute: Calls that may start there in a minute for that purpose.
         tokens_per_minute: Tokens of the calls that may start there in a minute for that purpose.
         retry: How patient an ask is.
@@ -110,6 +111,7 @@ class Caller:
     place: str
     purpose: Purpose
     limit: int
+    total: int
     per_minute: float | None = None
     tokens_per_minute: float | None = None
     retry: Retry = field(default_factory=Retry)
@@ -171,12 +173,10 @@ class Caller:
             )
 
     async def _attempt(self, request: Request, left_out: Collection[Part], tally: _Tally) -> Answer:
-        place = place_of(self.place)
-        load = self._load(_expected(request)) if self.tokens_per_minute else 0.0
-        admitted = nullcontext() if self.shared else place.call(self.purpose, self.limit, self.per_minute, load)
-        async with admitted:
-            reserved = await self.budget.take(self.model, self._estimate(request)) if self.budget else 0.0
-            ticket = await self.shared.take(self._asked(request, load)) if self.shared else ""
+        asked = self._asked(request)
+        async with nullcontext() if self.shared else places().call(asked):
+            reserved = await self.budget.take(self.model, asked.estimate) if self.budget else 0.0
+            ticket = await self.shared.take(asked) if self.shared else ""
             started = time.monotonic()
             tokens: Tokens | None = None
             cost: float | None = None
@@ -196,23 +196,32 @@ class Caller:
                     self.budget.settle(reserved, cost)
                 if self.shared:
                     self.shared.give(ticket, cost)
-                elif load and tokens:
-                    place.correct(self.purpose, self._load(tokens) - load)
+                elif asked.load and tokens:
+                    places().correct(asked, self._load(tokens))
         return answer
 
-    def _asked(self, request: Request, load: float) -> Ask:
-        estimate = self._estimate(request)
-        return Ask(self.purpose, self.model, self.place, self.limit, self.per_minute, estimate, load)
-
-    def _estimate(self, request: Request) -> float | None:
-        return None if self.price is None else self.price.cost(_expected(request))
+    def _asked(self, request: Request) -> Ask:
+        counted = self.budget or self.shared or self.tokens_per_minute
+        expected = _expected(request) if counted else None
+        return Ask(
+            self.purpose,
+            self.model,
+            self.place,
+            self.limit,
+            self.total,
+            self.per_minute,
+            estimate=self._cost(expected),
+            load=self._load(expected),
+        )
 
     def _cost(self, tokens: Tokens | None) -> float | None:
         return self.price.cost(tokens) if self.price and tokens else None
 
-    def _load(self, tokens: Tokens) -> float:
+    def _load(self, tokens: Tokens | None) -> float:
         """Seconds of a minute's tokens."""
-        return (tokens.input + tokens.output) * gap(self.tokens_per_minute) if self.tokens_per_minute else 0.0
+        if self.tokens_per_minute is None or tokens is None:
+            return 0.0
+        return (tokens.input + tokens.output) * gap(self.tokens_per_minute)
 
     def _told(self, fault: Fault, calls: int) -> str:
         tries = "" if calls <= 1 else f" ({calls} attempts)"

@@ -43,7 +43,12 @@ class Options(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """Calls under way at once, over the whole process, at one place."""
+        """Calls under way at once, over the whole process."""
+        ...
+
+    @property
+    def per_provider(self) -> int | None:
+        """Of these, calls at one place, an origin or a provider; None: as many as there may be at all."""
         ...
 
     @property
@@ -153,7 +158,8 @@ class _Connection:
             place,
             self._purpose,
             # A model in this process reads one prompt at a time.
-            limit=1 if is_local(model) else options.concurrency,
+            limit=1 if is_local(model) else min(options.per_provider or options.concurrency, options.concurrency),
+            total=options.concurrency,
             per_minute=options.per_minute,
             tokens_per_minute=options.tokens_per_minute,
             retry=self._retry,

@@ -1,68 +1,78 @@
-"""A place that is called, an API's origin or a provider, with what limits the calls to it over the whole process."""
+"""Places that are called, an API's origin or a provider, with what limits the calls to each and to all of them."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from rubricgrade.chat.pacing import Pace
-from rubricgrade.chat.sharing import Purpose
+from rubricgrade.chat.sharing import Ask, Purpose
 from rubricgrade.chat.slots import Slots
 
-_places: dict[tuple[int, str], Place] = {}
+Waiting = AbstractAsyncContextManager[None]
 
 
-class Place:
-    """Calls at a time are limited for all that is asked of the place, calls a minute for each purpose by itself."""
+@dataclass(slots=True)
+class _Place:
+    """Calls at a time are limited for all that is asked of a place, calls a minute for each purpose by itself."""
+
+    slots: Slots = field(default_factory=Slots)
+    paces: Mapping[Purpose, Pace] = field(default_factory=lambda: {"judge": Pace(), "agent": Pace()})
+
+
+class Places:
+    """Places by name: the origin of an API (``https://host:port``), or a provider's name."""
 
     def __init__(self) -> None:
-        self._slots = Slots()
-        self._paces: defaultdict[Purpose, Pace] = defaultdict(Pace)
+        self._places: dict[str, _Place] = {}
+        self._totals: Mapping[Purpose, Slots] = {"judge": Slots(), "agent": Slots()}
 
-    def call(
-        self, purpose: Purpose, limit: int, per_minute: float | None = None, load: float = 0.0
-    ) -> AbstractAsyncContextManager[None]:
-        """Wait until a call may be made; the block is the call.
+    def call(self, ask: Ask) -> Waiting:
+        """Wait until an attempt may be made; the block is the attempt."""
+        # Several threads may be the first to ask.
+        place = self._places.get(ask.place) or self._places.setdefault(ask.place, _Place())
+        # First one of the place's: who waits for a place that is busy keeps no others from theirs.
+        slots = _slots(place.slots.slot(ask.limit), self._totals[ask.purpose].slot(ask.total))
+        if not (ask.per_minute or ask.load):
+            return slots
+        return _Paced(slots, place.paces[ask.purpose], ask.per_minute, ask.load)
 
-        Args:
-            purpose: What it is for.
-            limit: As in `Slots.slot`.
-            per_minute: As in `Pace.start`; None sets no pace.
-            load: As in `Pace.start`. A call with neither does not count for others' paces.
-        """
-        slot = self._slots.slot(limit)
-        return _Paced(slot, self._paces[purpose], per_minute, load) if per_minute or load else slot
+    def correct(self, ask: Ask, load: float) -> None:
+        """Say what load an attempt did turn out to be."""
+        self._places[ask.place].paces[ask.purpose].correct(load - ask.load)
 
-    def correct(self, purpose: Purpose, seconds: float) -> None:
-        """As `Pace.correct`."""
-        self._paces[purpose].correct(seconds)
+
+@asynccontextmanager
+async def _slots(one: Waiting, other: Waiting) -> AsyncGenerator[None]:
+    async with one, other:
+        yield
 
 
 @dataclass(frozen=True, slots=True)
-class _Paced(AbstractAsyncContextManager[None]):
-    """A slot that is taken when it is the call's turn: who waits for that keeps no slot from others."""
+class _Paced(Waiting):
+    """Slots that are taken when it is the call's turn: who waits for that keeps none from others."""
 
-    slot: AbstractAsyncContextManager[None]
+    slots: Waiting
     pace: Pace
     per_minute: float | None
     load: float
 
     async def __aenter__(self) -> None:
         async with self.pace.start(self.per_minute, self.load):
-            await self.slot.__aenter__()
+            await self.slots.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return await self.slot.__aexit__(kind, error, trace)
+        return await self.slots.__aexit__(kind, error, trace)
 
 
-def place_of(name: str) -> Place:
-    """The process's place of a name: the origin of an API (``https://host:port``), or a provider's name.
+_here: dict[int, Places] = {}
 
-    A forked child starts with places of its own.
-    """
-    return _places.setdefault((os.getpid(), name), Place())
+
+def places() -> Places:
+    """The process's own. A forked child starts anew."""
+    return _here.setdefault(os.getpid(), Places())

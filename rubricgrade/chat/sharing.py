@@ -17,7 +17,9 @@ class Ask:
         purpose: What it is for.
         model: Named in errors.
         place: What shares slots: an origin or a provider.
-        limit: Calls that may be under way at that place when this one starts.
+        limit: Calls that may be under way at that place when this one starts. Callers with different limits share the
+            place; each keeps to its own.
+        total: Calls for this purpose that may be under way at all places together when this one starts.
         per_minute: Calls that may start there in a minute for this purpose; None sets no pace.
         estimate: US dollars that it may cost at most; None if its price is not known.
         load: Seconds of a minute's tokens that it may take; 0 where they are not limited.
@@ -27,6 +29,7 @@ class Ask:
     model: str
     place: str
     limit: int
+    total: int
     per_minute: float | None
     estimate: float | None
     load: float = 0.0

@@ -104,6 +104,15 @@ JudgeTpm = Annotated[
         "--judge-tpm", min=1, callback=finite, help="Tokens of the calls to the judge that may start in a minute."
     ),
 ]
+JudgePerProvider = Annotated[
+    int | None,
+    typer.Option(
+        "--judge-per-provider",
+        metavar="N",
+        min=1,
+        help="Calls to one judge's provider at a time, of all that may be under way. Default: no limit of its own.",
+    ),
+]
 JudgeMaxTokens = Annotated[
     int | None,
     typer.Option(
@@ -182,6 +191,7 @@ class JudgingBesideAgent:
     judge_api_base: JudgeBase = None
     judge_rpm: JudgeRpm = None
     judge_tpm: JudgeTpm = None
+    judge_per_provider: JudgePerProvider = None
     judge_max_tokens: JudgeMaxTokens = None
     judge_style: JudgeStyle = Style.reasoned
     votes: Votes = None
@@ -244,6 +254,7 @@ def judge_options(judging: JudgingBesideAgent, *, concurrency: int = 8) -> Judge
         api_base=judging.judge_api_base,
         per_minute=judging.judge_rpm,
         tokens_per_minute=judging.judge_tpm,
+        per_provider=judging.judge_per_provider,
         max_tokens=judging.judge_max_tokens,
         style=judging.judge_style.value,
         votes="adaptive" if votes == "adaptive" else int(votes) if votes else None,

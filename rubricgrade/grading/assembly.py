@@ -78,7 +78,7 @@ def assemble(
         usage=sum((leaf.judge.usage for leaf in _asked(leaves) if leaf.judge), Usage()),
         warnings=(*map(str, trajectory.warnings), *warnings),
         seconds=seconds,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         versions={"rubricgrade": __version__, "python": platform.python_version()},
     )
 

@@ -32,7 +32,8 @@ class JudgeOptions:
         temperature: Sent only if given.
         max_tokens: The most that one reply may take, hidden reasoning included.
         timeout: Seconds for one attempt.
-        concurrency: Calls at a time.
+        concurrency: Calls at a time, over the whole process.
+        per_provider: Of these, calls at a time to one place, an API's origin or a provider; None: as many.
         per_minute: Calls, failed attempts included, that may start in a minute at one place (the origin of an API),
             evenly spaced; None sets no pace.
         tokens_per_minute: Tokens, of prompt and reply, of the calls that may start in a minute at one place: as many as
@@ -65,6 +66,7 @@ class JudgeOptions:
     max_tokens: int | None = None
     timeout: float = 120.0
     concurrency: int = 8
+    per_provider: int | None = None
     per_minute: float | None = None
     tokens_per_minute: float | None = None
     max_cost: float | None = None
@@ -91,6 +93,7 @@ class JudgeOptions:
                 ("max_characters", "more than 0", self.max_characters is None or self.max_characters > 0),
                 ("timeout", "more than 0 seconds", self.timeout > 0),
                 ("concurrency", "at least 1", self.concurrency > 0),
+                ("per_provider", "at least 1", self.per_provider is None or self.per_provider > 0),
                 ("per_minute", "more than 0", self.per_minute is None or self.per_minute > 0),
                 ("tokens_per_minute", "more than 0", self.tokens_per_minute is None or self.tokens_per_minute > 0),
                 ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),

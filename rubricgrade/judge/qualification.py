@@ -172,6 +172,7 @@ async def qualify(
         max_tokens=options.max_tokens,
         timeout=options.timeout,
         concurrency=options.concurrency,
+        per_provider=options.per_provider,
         per_minute=options.per_minute,
         tokens_per_minute=options.tokens_per_minute,
         style=options.style,

@@ -28,6 +28,6 @@ def unfinished(trajectory: Trajectory, rubric: Subject, cause: Cause, message: s
         rubric=rubric,
         trajectory=Subject(id=trajectory.id, hash=trajectory.hash),
         warnings=(*map(str, trajectory.warnings), f"{cause}: {message}"),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         versions={"rubricgrade": __version__, "python": platform.python_version()},
     )

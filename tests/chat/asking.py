@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rubricgrade.chat import Chat, Reply, Request, Retry, connect
+from rubricgrade.chat import Ask, Chat, Reply, Request, Retry, connect
+from rubricgrade.chat.sharing import Purpose
 
 KEY = "sk-secret-0123456789abcdef"
 SCHEMA = {
@@ -27,6 +28,7 @@ class Settings:
     concurrency: int = 8
     per_minute: float | None = None
     tokens_per_minute: float | None = None
+    per_provider: int | None = None
     max_cost: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -55,3 +57,9 @@ def open_chat(base: str, route: Any = "compatible", **changes: Any) -> Chat:
     options = {name: changes.pop(name) for name in list(changes) if name in Settings.__dataclass_fields__}
     changes.setdefault("retry", QUICK)
     return connect(Settings(api_base=base, **options), route=route, **changes)
+
+
+def attempt(
+    purpose: Purpose = "judge", limit: int = 1, per_minute: float | None = None, *, place: str = "x", total: int = 100
+) -> Ask:
+    return Ask(purpose, "m", place, limit, total, per_minute, None)

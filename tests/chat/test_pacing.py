@@ -10,8 +10,8 @@ import time
 import pytest
 
 from rubricgrade.chat.pacing import SLACK, Pace, gap
-from rubricgrade.chat.place import Place
-from tests.chat.asking import open_chat, question
+from rubricgrade.chat.place import Places
+from tests.chat.asking import attempt, open_chat, question
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error, spread
 
 
@@ -88,10 +88,10 @@ def test_one_pace_for_several_threads_and_loops() -> None:
 
 def test_who_waits_for_a_turn_keeps_no_slot_from_others() -> None:
     async def main() -> list[str]:
-        place, done = Place(), list[str]()
+        places, done = Places(), list[str]()
 
         async def call(name: str, per_minute: float | None) -> None:
-            async with place.call("judge" if per_minute else "agent", 2, per_minute):
+            async with places.call(attempt("judge" if per_minute else "agent", 2, per_minute)):
                 done.append(name)
 
         await call("first", 0.01)
@@ -107,9 +107,9 @@ def test_who_waits_for_a_turn_keeps_no_slot_from_others() -> None:
 
 def test_judge_and_agent_have_a_pace_each() -> None:
     async def main() -> list[str]:
-        place, begun = Place(), list[str]()
+        places, begun = Places(), list[str]()
         for purpose in ("judge", "agent"):
-            async with asyncio.timeout(60), place.call(purpose, 1, 0.01):
+            async with asyncio.timeout(60), places.call(attempt(purpose, 1, 0.01)):
                 begun.append(purpose)
         return begun
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from rubricgrade.chat.place import place_of
+from rubricgrade.chat import Ask
+from rubricgrade.chat.place import Places
 from rubricgrade.chat.slots import Slots
-from tests.chat.asking import open_chat, question
+from tests.chat.asking import attempt, open_chat, question
 from tests.chat.scripted import ScriptedServer, completion
 
 
@@ -110,21 +111,73 @@ def test_a_loop_that_is_abandoned_gives_its_slots_back() -> None:
     assert slots.held == 0
 
 
-def test_places_are_apart_and_shared_by_name() -> None:
-    assert place_of("https://a.test") is place_of("https://a.test")
-    assert place_of("https://a.test") is not place_of("https://b.test")
+def test_places_have_their_slots_apart_and_those_of_a_purpose_together() -> None:
+    async def main() -> list[str]:
+        places, begun, done = Places(), list[str](), asyncio.Event()
+
+        async def call(name: str, asked: Ask) -> None:
+            async with places.call(asked):
+                begun.append(name)
+                await done.wait()
+
+        asked = {
+            "one": attempt(limit=1, total=2, place="a"),
+            "its place is busy": attempt(limit=1, total=2, place="a"),
+            "another place": attempt(limit=1, total=2, place="b"),
+            "too many in all": attempt(limit=1, total=2, place="c"),
+            "for something else": attempt("agent", limit=1, total=2, place="d"),
+        }
+        tasks = [asyncio.create_task(call(name, ask)) for name, ask in asked.items()]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        first = [*begun]
+        done.set()
+        await asyncio.gather(*tasks)
+        assert {*begun} == {*asked}
+        return first
+
+    assert asyncio.run(main()) == ["one", "another place", "for something else"]
+
+
+def test_who_gives_up_waiting_for_the_total_frees_the_place() -> None:
+    async def main() -> None:
+        places = Places()
+        async with places.call(attempt(total=1, place="a")):
+            waiting = asyncio.create_task(places.call(attempt(total=1, place="b")).__aenter__())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        async with asyncio.timeout(20), places.call(attempt(total=1, place="b")):
+            pass
+
+    asyncio.run(main())
+
+
+def test_a_panel_of_two_providers_keeps_one_limit_and_each_its_own(server: ScriptedServer) -> None:
+    server.script = [replace(completion(), delay=0.1)]
+
+    async def peak(**limits: int) -> int:
+        server.peak = 0
+        bases = (server.base, server.base.replace("127.0.0.1", "localhost"))
+        chats = [open_chat(base, **limits) for base in bases]
+        await asyncio.gather(*(chat.ask(question()) for chat in chats for _ in range(12)))
+        return server.peak
+
+    assert asyncio.run(peak(concurrency=4)) == 4
+    assert asyncio.run(peak(concurrency=12, per_provider=3)) == 6
 
 
 FORK = """
 import asyncio, os
-from rubricgrade.chat.place import place_of
+from rubricgrade.chat.place import places
+from tests.chat.asking import attempt
 
 async def once():
-    async with asyncio.timeout(20), place_of("x").call("judge", 1):
+    async with asyncio.timeout(20), places().call(attempt()):
         pass
 
 async def hold():
-    async with place_of("x").call("judge", 1):
+    async with places().call(attempt()):
         pid = os.fork()
         if pid == 0:
             asyncio.set_event_loop(None)

@@ -184,6 +184,7 @@ JUDGING = ASKING | {
     "--judge-style",
     "--judge-max-tokens",
     "--judge-tpm",
+    "--judge-per-provider",
     "--canary",
     "--offline",
     "--verdicts",

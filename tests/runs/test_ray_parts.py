@@ -32,7 +32,7 @@ PLACE = "http://127.0.0.1"
 def ask(
     limit: int = 2, estimate: float | None = 0.1, *, purpose: Purpose = "judge", per_minute: float | None = None
 ) -> Ask:
-    return Ask(purpose, "m", PLACE, limit, per_minute, estimate)
+    return Ask(purpose, "m", PLACE, limit, limit, per_minute, estimate)
 
 
 async def settled(task: asyncio.Task[Any]) -> bool:

@@ -27,6 +27,7 @@ class ModelOptions:
         api_base: Address of an OpenAI-compatible endpoint.
         api_key: Its key; else the provider's environment variable.
         concurrency: Calls at a time, over all episodes.
+        per_provider: Of these, calls at a time to one place; one model has one place.
         per_minute: Calls, failed attempts included, that may start in a minute, over all episodes; None sets no pace.
         tokens_per_minute: Tokens of the calls that may start in a minute; None sets no limit.
         max_cost: US dollars for all episodes together, after which no call is made.
@@ -39,6 +40,7 @@ class ModelOptions:
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
     concurrency: int = 8
+    per_provider: int | None = None
     per_minute: float | None = None
     tokens_per_minute: float | None = None
     max_cost: float | None = None

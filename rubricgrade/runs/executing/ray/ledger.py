@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rubricgrade.chat import Ask, AskFailed, Budget
-from rubricgrade.chat.place import Place
+from rubricgrade.chat.place import Places
 from rubricgrade.chat.routing import is_local
 from rubricgrade.chat.sharing import Purpose
 
@@ -39,7 +39,7 @@ class Ledger:
 
     def __init__(self, caps: Mapping[Purpose, float | None]) -> None:
         self._budgets = {purpose: None if cap is None else Budget(cap) for purpose, cap in caps.items()}
-        self._places: defaultdict[tuple[str, str], Place] = defaultdict(Place)
+        self._places: defaultdict[str, Places] = defaultdict(Places)
         self._tickets: dict[str, _Ticket] = {}
 
     async def take(self, node: str, ticket: str, ask: Ask) -> AskFailed | None:
@@ -65,8 +65,7 @@ class Ledger:
         found = self._tickets[ticket]
         # A model in a node's own process is in nobody else's way.
         owner = found.node if is_local(ask.place) else ""
-        call = self._places[owner, ask.place].call(ask.purpose, ask.limit, ask.per_minute, ask.load)
-        await found.held.enter_async_context(call)
+        await found.held.enter_async_context(self._places[owner].call(ask))
         if found.budget is not None:
             found.reserved = await found.budget.take(ask.model, ask.estimate)
 
