@@ -149,7 +149,6 @@ def test_a_comparison_takes_what_was_found_and_what_was_expected(tmp_path: Path)
 @pytest.mark.parametrize(
     "source",
     [
-        "async def total(case): ...",
         "from lib import total",
         "from lib import x as total",
         "total = 1",

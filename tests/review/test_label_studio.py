@@ -105,7 +105,10 @@ def test_redacted_tasks_hold_no_address_and_nothing_that_acts(tmp_path: Path) ->
     [
         ("[]", "nobody has decided anything"),
         ("{", "is no JSON export"),
-        ('[{"data": {"image": "x"}}]', "is no JSON export of tasks that were made here: '[0].data' has no 'trajectory'"),
+        (
+            '[{"data": {"image": "x"}}]',
+            "is no JSON export of tasks that were made here: '[0].data' has no 'trajectory'",
+        ),
         ('[{"data": {"trajectory": "a", "criterion": "b"}, "annotations": [{"completed_by": "x"}]}]', "is no JSON"),
     ],
 )

@@ -43,7 +43,7 @@ def test_tokens_that_can_not_be_used(rubrics: Path, tmp_path: Path, monkeypatch:
 
 
 def test_rubrics_are_read_first(rubrics: Path, tmp_path: Path) -> None:
-    assert "holds no rubric" in refused("--rubrics", str(tmp_path))
+    assert "has no rubric.yaml" in refused("--rubrics", str(tmp_path))
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "rubric.yaml").write_text("id: r\ncriteria: []\n")
     assert "rubric.yaml:2" in refused("--rubrics", str(tmp_path))
