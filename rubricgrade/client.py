@@ -12,7 +12,6 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,10 +19,10 @@ from pydantic import ValidationError
 
 from rubricgrade.chat.loops import PerLoop
 from rubricgrade.errors import Fault, InputError, RubricError, RubricgradeError, TrajectoryError
+from rubricgrade.grading.given import the_trajectories
 from rubricgrade.grading.together import together
 from rubricgrade.loading import load_rubric
 from rubricgrade.misfits import first_misfit
-from rubricgrade.readers import load_trajectory
 from rubricgrade.result import Grade, Subject
 from rubricgrade.rewards.blocking import wait_for
 from rubricgrade.rewards.packing import packed_episode, packed_rubric
@@ -164,7 +163,7 @@ class RewardClient:
         until = asyncio.get_running_loop().time() + (timeout or self._timeout)
         subject, named = await asyncio.to_thread(_wire, rubric, vars)
         asked = {"rubric": named, "ungated": ungated, "vars": dict(vars or {}) if isinstance(named, str) else {}}
-        loaded = [each if isinstance(each, Trajectory) else load_trajectory(Path(each)) for each in trajectories]
+        loaded = the_trajectories(trajectories)
         slots = asyncio.Semaphore(self._concurrency)
 
         async def one(index: int, trajectory: Trajectory) -> Grade:

@@ -133,7 +133,8 @@ class JudgeRecord(Value):
         votes: Every answer, in the order asked.
         shown: What the judge saw.
         usage: All calls for this criterion, failed ones included.
-        recorded_by: Who or what recorded the verdict, when it was not asked now.
+        recorded_by: Who or what recorded the verdict, when it was neither asked now nor before with this cache; names
+            the file, where it was imported into the cache.
         note: Anything a reader must know, such as that a demo model decided.
     """
 
@@ -148,11 +149,24 @@ class JudgeRecord(Value):
     note: str = ""
 
 
+RETURNED = {"NoVerdict": "returned no verdict", "NoItems": "returned no list of texts"}
+"""What an author's code did where `Raised.error` is no exception of its own."""
+
+
 class Raised(Value):
-    """An exception that ended an author's check: its class, and the author's line, as ``checks/totals.py:14``."""
+    """An exception that ended an author's check: its class, and the author's line, as ``checks/totals.py:14``.
+
+    Where a function returned what is no verdict, that is ``NoVerdict`` (``NoItems`` if items were wanted), and the line
+    is the function's first.
+    """
 
     error: str
     place: str
+
+    @property
+    def did(self) -> str:
+        """What the code did, for people: ``raised KeyError``, ``returned no verdict``."""
+        return RETURNED.get(self.error, f"raised {self.error}")
 
 
 class CheckRecord(Value):

@@ -290,6 +290,51 @@ class TestProves:
         assert not proves(locate("no such words here", source(LOG)))
 
 
+class TestWhole:
+    @pytest.mark.parametrize(
+        ("text", "quote"),
+        [
+            ("Idiot!", "Idiot!"),
+            ("Idiot!", '"idiot!"'),
+            ("first\n  Idiot!\r\nlast", "Idiot!"),
+            ("ＩＤＩＯＴ", "ＩＤＩＯＴ"),
+            ('"Idiot!"', '"Idiot!"'),
+            ("one\nF*** off\nYou git\n", "F*** off\nYou git"),
+        ],
+    )
+    def test_of_all_of_a_line_nothing_is_left_out(self, text: str, quote: str) -> None:
+        for section in ("log", "artifacts"):
+            sources = Sources([Place("[1].text", text, section, "", "x")])
+            assert sources.whole(locate(quote, sources))
+
+    @pytest.mark.parametrize(
+        ("text", "quote"),
+        [
+            ("not an Idiot!", "Idiot!"),
+            ("Idiot! he did not say", "Idiot!"),
+            ("Idiot!\u200b", "Idiot!"),
+            ("~ Idiot!", "Idiot!"),
+            ("one\ntwo three", "one\ntwo"),
+            ("!!!", "!!!"),
+            ("\u3164", "\u3164"),
+            ("Idiot!", "nowhere"),
+        ],
+    )
+    def test_else_something_is(self, text: str, quote: str) -> None:
+        sources = source(text)
+        assert not sources.whole(locate(quote, sources))
+
+    def test_it_need_not_be_the_first_place_where_that_stands(self) -> None:
+        sources = source("Idiot! is a novel", "one\nIdiot!\ntwo")
+        assert sources.whole(locate("Idiot!", sources))
+
+    def test_the_edge_of_a_cut_is_no_end_of_a_line(self) -> None:
+        sources = source("Idiot! he never said", hidden=((6, 20),))
+        assert locate("Idiot!", sources).verified == "verified"
+        assert not sources.whole(locate("Idiot!", sources))
+        assert not Sources(source("he said: Idiot!", hidden=((0, 9),)).places).whole(locate("Idiot!", sources))
+
+
 class TestFolding:
     @given(st.text(), st.text())
     def test_spans_lead_back_to_the_text_that_folds_to_them(self, text: str, more: str) -> None:

@@ -12,6 +12,7 @@ from rubricgrade import library
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.loading.schema import rubric_schema
 from rubricgrade.rubric.rules import nearest
+from rubricgrade.store.recorded import RECORDED
 
 TEMPLATES = {
     "coding": "coding-agent",
@@ -101,6 +102,9 @@ def start_rubric(folder: Path, template: str) -> list[Path]:
             "test_rubric.py": TEST,
             SCHEMA: json.dumps(rubric_schema(), indent=2) + "\n",
         }
+        recorded = folder / RECORDED
+        if recorded.is_file():
+            texts[RECORDED] = re.sub(r'(?<="rubric": )"[^"]*"', json.dumps(name), recorded.read_text(encoding="utf-8"))
         for path, content in texts.items():
             (folder / path).write_text(content, encoding="utf-8")
     except OSError as error:

@@ -21,7 +21,7 @@ from rubricgrade.chat.in_step import InStep
 PACKED_LIMIT = BODY_LIMIT // 64
 """Bytes of an answer that is packed: zlib makes up to a thousand times as much of them."""
 
-_ours: ContextVar[bool] = ContextVar("ours", default=False)
+_ours: ContextVar[list[bytes] | None] = ContextVar("ours", default=None)
 _UNPACKED, _PACKED = ("", "identity"), ("gzip", "deflate")
 
 
@@ -46,24 +46,26 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 @contextmanager
-def bounded() -> Generator[None]:
-    """Whatever is called in the block is a call of ours."""
-    token = _ours.set(True)
+def bounded() -> Generator[list[bytes]]:
+    """Whatever is called in the block is a call of ours; yields the bodies of its answers as they come, no errors."""
+    bodies: list[bytes] = []
+    token = _ours.set(bodies)
     try:
-        yield
+        yield bodies
     finally:
         _ours.reset(token)
 
 
 async def _unpackable(request: httpx.Request) -> None:
     """Ask for nothing that is packed in a way that can't be bounded."""
-    if _ours.get():
+    if _ours.get() is not None:
         request.headers["accept-encoding"] = ", ".join(_PACKED)
 
 
 async def _bound(response: httpx.Response) -> None:
-    """Bound the body of an answer, which has not been read yet, and go nowhere that it sends us."""
-    if not _ours.get():
+    """Bound the body of an answer, which has not been read yet, keep it, and go nowhere that it sends us."""
+    bodies = _ours.get()
+    if bodies is None:
         return
     response.headers.pop("location", None)
     encoding = response.headers.get("content-encoding", "").lower()
@@ -72,6 +74,9 @@ async def _bound(response: httpx.Response) -> None:
     if isinstance(response.stream, httpx.AsyncByteStream):
         limit = PACKED_LIMIT if encoding in _PACKED else BODY_LIMIT
         response.stream = _Bounded(response.stream, limit, response.request)
+        if response.is_success:
+            # Read here, unpacked; whoever asks for it afterwards gets the same.
+            bodies.append(await response.aread())
 
 
 def bound_litellm() -> None:

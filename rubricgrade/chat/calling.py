@@ -183,10 +183,10 @@ class Caller:
             sent = True
             try:
                 answer = await self.route.send(request, left_out)
-                tokens = answer.tokens
+                tokens = _believed(answer.tokens, request, _written(answer))
                 cost = self._cost(tokens)
             except Fault as fault:
-                tokens = fault.tokens
+                tokens = _believed(fault.tokens, request, int(fault.maybe_billed))
                 cost = self._cost(tokens) if tokens or fault.maybe_billed else 0.0
                 sent = fault.sent
                 raise
@@ -234,6 +234,27 @@ def _expected(request: Request) -> Tokens:
     """The most tokens that an attempt is expected to take."""
     size = sum(_size(message.get("content")) for message in request.messages)
     return Tokens(input=size // _FEWEST_BYTES_PER_TOKEN, output=request.max_tokens or _EXPECTED_OUTPUT)
+
+
+def _believed(tokens: Tokens | None, request: Request, written: int) -> Tokens | None:
+    """What a server counted, or None where there can't have been so few: then it is as if it had not counted."""
+    if tokens is None:
+        return None
+    read = sum(_characters(message.get("content")) for message in request.messages)
+    return tokens if tokens.credible(read, written) else None
+
+
+def _written(answer: Answer) -> int:
+    """Characters that a model must have written."""
+    return len(answer.text) + sum(max(len(call.arguments), 1) for call in answer.calls)
+
+
+def _characters(content: Any) -> int:
+    """Characters of a message's text."""
+    if isinstance(content, str):
+        return len(content)
+    parts = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    return sum(len(part["text"]) for part in parts if "text" in part)
 
 
 def _size(content: Any) -> int:

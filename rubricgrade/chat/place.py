@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -35,7 +35,7 @@ class Places:
         # Several threads may be the first to ask.
         place = self._places.get(ask.place) or self._places.setdefault(ask.place, _Place())
         # First one of the place's: who waits for a place that is busy keeps no others from theirs.
-        slots = _slots(place.slots.slot(ask.limit), self._totals[ask.purpose].slot(ask.total))
+        slots = _Both(place.slots.slot(ask.limit), self._totals[ask.purpose].slot(ask.total))
         if not (ask.per_minute or ask.load):
             return slots
         return _Paced(slots, place.paces[ask.purpose], ask.per_minute, ask.load)
@@ -45,10 +45,26 @@ class Places:
         self._places[ask.place].paces[ask.purpose].correct(load - ask.load)
 
 
-@asynccontextmanager
-async def _slots(one: Waiting, other: Waiting) -> AsyncGenerator[None]:
-    async with one, other:
-        yield
+@dataclass(frozen=True, slots=True)
+class _Both(Waiting):
+    """One after the other."""
+
+    first: Waiting
+    second: Waiting
+
+    async def __aenter__(self) -> None:
+        await self.first.__aenter__()
+        try:
+            await self.second.__aenter__()
+        except BaseException as error:
+            await self.first.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.second.__aexit__(kind, error, trace)
+        await self.first.__aexit__(kind, error, trace)
 
 
 @dataclass(frozen=True, slots=True)

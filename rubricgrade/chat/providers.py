@@ -18,7 +18,7 @@ from rubricgrade.chat.contract import Request
 from rubricgrade.chat.encoding import plain
 from rubricgrade.chat.faults import Fault, Part, from_status, refused_part, shown
 from rubricgrade.chat.loops import PerLoop
-from rubricgrade.chat.reading import Answer, read_completion
+from rubricgrade.chat.reading import Answer, check_body, read_completion
 
 _BREAKPOINTS = 4
 """Cache breakpoints that Anthropic takes in one request."""
@@ -64,13 +64,15 @@ class Provider:
 
         await _afterwork.get()
         try:
-            with bounded():
+            with bounded() as bodies:
                 async with asyncio.timeout(request.timeout + _GRACE):
                     response = await litellm.acompletion(**self._arguments(request, left_out))
         except TimeoutError:
             raise Fault("timeout", f"no answer within {request.timeout:g} s", maybe_billed=True) from None
         except Exception as error:  # noqa: BLE001 - providers' code raises anything; nothing untyped may leave
             raise self._fault(error) from None
+        for body in bodies:
+            check_body(body)
         return read_completion(response.model_dump(), key=self.key)
 
     def _arguments(self, request: Request, left_out: Collection[Part]) -> dict[str, Any]:

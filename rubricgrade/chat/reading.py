@@ -17,11 +17,23 @@ _SPOKEN = frozenset({"text", "output_text"})
 _THOUGHT = frozenset({"thinking", "reasoning", "reasoning_text", "redacted_thinking"})
 """Types of a content part that hold what it thought."""
 
+_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"})
+"""Types of a content block of Anthropic's."""
+
 _MOST_TOKENS = 2 * 10**7
 """Of one attempt; no model reads or writes so many, so that a larger number is none."""
 
 _MOST_PARTS = 200_000
 """Objects and lists of one body, braces in texts included; millions of them take seconds, in which all else waits."""
+
+_MOST_KEYS = 200_000
+"""Keys of one body, colons in texts included."""
+
+_SHORT = 1 << 20
+"""Bytes of a body in which there is no room for work that others would notice."""
+
+_SHOWN = 100
+"""Characters of a key that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +54,53 @@ def read_body(body: bytes, *, key: str | None = None) -> Answer:
     Raises:
         Fault: It is no chat completion.
     """
-    if body.count(b"[") + body.count(b"{") > _MOST_PARTS:
-        raise Fault("unreadable", f"a body of more than {_MOST_PARTS:,} objects and lists", maybe_billed=True)
+    _bound(body)
     try:
         value = _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except _Ambiguous as fault:
-        raise Fault("unreadable", f"a body in which {fault} stands twice", maybe_billed=True) from None
+        raise fault.told() from None
     except (ValueError, RecursionError):
         start = body[:2000].decode("utf-8", "replace")
         if start.lstrip()[:1] == "<":
             raise Fault("not_found", f"a web page in place of a reply: {shown(start, key)}") from None
         raise Fault("unreadable", f"a body that is not JSON: {shown(start, key)}", maybe_billed=True) from None
     return read_completion(value, key=key)
+
+
+def check_body(body: bytes) -> None:
+    """Look at the body of a 200 answer that litellm reads: it takes the last of several keys, and all for an answer.
+
+    Args:
+        body: Of whatever provider. What is no JSON is for litellm to judge.
+
+    Raises:
+        Fault: It says two things; or, in the shape of Anthropic or Bedrock, it has an end or a block that is not known.
+    """
+    _bound(body)
+    try:
+        value = _object(_DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass")))
+    except _Ambiguous as fault:
+        raise fault.told() from None
+    except (ValueError, RecursionError):
+        return
+    if "stopReason" in value:
+        end_of(value["stopReason"])
+    content = value.get("content")
+    if value.get("type") != "message" or not isinstance(content, list):
+        return
+    end_of(value.get("stop_reason"))
+    kinds = [_object(block).get("type") for block in cast("list[Any]", content)]
+    unknown = next((kind for kind in kinds if not isinstance(kind, str) or kind not in _BLOCKS), "text")
+    if unknown != "text":
+        raise Fault("unreadable", f"a content block of an unknown kind: {shown(repr(unknown))}", maybe_billed=True)
+
+
+def _bound(body: bytes) -> None:
+    """Raise `Fault` where there is more in a body than can be read without a noticeable wait."""
+    if body.count(b"[") + body.count(b"{") > _MOST_PARTS:
+        raise Fault("unreadable", f"a body of more than {_MOST_PARTS:,} objects and lists", maybe_billed=True)
+    if len(body) > _SHORT and body.count(b":") > _MOST_KEYS:
+        raise Fault("unreadable", f"a body of more than {_MOST_KEYS:,} keys", maybe_billed=True)
 
 
 def read_completion(value: Any, *, key: str | None = None) -> Answer:
@@ -178,12 +225,18 @@ def _count(value: Any) -> int | None:
 class _Ambiguous(ValueError):
     """An object holds a key twice; which of the two was meant would be a guess."""
 
+    def told(self) -> Fault:
+        return Fault("unreadable", f"a body in which {self} stands twice", maybe_billed=True)
+
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Ambiguous(shown(repr(next(name for name in names if names.count(name) > 1))))
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise _Ambiguous(shown(repr(name[:_SHOWN])))
+            seen.add(name)
     return value
 
 

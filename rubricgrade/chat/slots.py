@@ -9,16 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Waiter:
-    limit: int
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[None]
+from contextlib import AbstractAsyncContextManager
 
 
 class Slots:
@@ -26,37 +17,46 @@ class Slots:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[_Waiter] = deque()
-        self._held: dict[asyncio.AbstractEventLoop, set[_Waiter]] = {}
+        self._waiting: deque[_Slot] = deque()
+        self._held: dict[asyncio.AbstractEventLoop, set[_Slot]] = {}
 
     @property
     def held(self) -> int:
         """Slots in use now."""
         return sum(map(len, self._held.values()))
 
-    @asynccontextmanager
-    async def slot(self, limit: int) -> AsyncGenerator[None]:
-        """Wait for a slot and hold it.
+    def slot(self, limit: int) -> AbstractAsyncContextManager[None]:
+        """Wait for a slot and hold it for the block.
 
         Args:
             limit: Calls that may be under way at this place when this one starts. Callers with different limits share
                 the place; each keeps to its own.
         """
-        loop = asyncio.get_running_loop()
-        waiter = _Waiter(limit, loop, loop.create_future())
+        return _Slot(self, limit)
+
+    def take(self, slot: _Slot) -> asyncio.Future[None] | None:
+        """Give a slot now, or when it is its turn. Call on its event loop.
+
+        Returns:
+            What is done when it has its turn; None: it has it.
+        """
         with self._lock:
-            self._waiting.append(waiter)
-            self._admit(loop)
-        try:
-            await waiter.future
-            yield
-        finally:
-            with self._lock:
-                if waiter in self._held.get(loop, ()):
-                    self._held[loop].discard(waiter)
-                elif waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                self._admit(loop)
+            if not self._waiting and self.held < slot.limit:
+                self._held.setdefault(slot.loop, set()).add(slot)
+                return None
+            slot.turn = slot.loop.create_future()
+            self._waiting.append(slot)
+            self._admit(slot.loop)
+            return slot.turn
+
+    def give(self, slot: _Slot) -> None:
+        """Take a slot back, also one that is still waited for. Call on its event loop."""
+        with self._lock:
+            if slot in self._held.get(slot.loop, ()):
+                self._held[slot.loop].discard(slot)
+            elif slot in self._waiting:
+                self._waiting.remove(slot)
+            self._admit(slot.loop)
 
     def _admit(self, here: asyncio.AbstractEventLoop) -> None:
         """Give free slots to those who have waited longest. Call with the lock held, on the loop named."""
@@ -68,10 +68,10 @@ class Slots:
                     return
             self._waiting.popleft()
             if first.loop is here:
-                _wake(first.future)
+                first.wake()
             else:
                 try:
-                    first.loop.call_soon_threadsafe(_wake, first.future)
+                    first.loop.call_soon_threadsafe(first.wake)
                 except RuntimeError:
                     continue  # its loop was closed without ending its tasks: nobody is waiting any more
             self._held.setdefault(first.loop, set()).add(first)
@@ -82,6 +82,32 @@ class Slots:
             del self._held[loop]
 
 
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+class _Slot(AbstractAsyncContextManager[None]):
+    """A slot of some, from the asking to the end of the block; for one use."""
+
+    __slots__ = ("limit", "loop", "slots", "turn")
+
+    def __init__(self, slots: Slots, limit: int) -> None:
+        self.slots = slots
+        self.limit = limit
+        self.loop: asyncio.AbstractEventLoop
+        self.turn: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        turn = self.slots.take(self)
+        if turn is None:
+            return
+        try:
+            await turn
+        except BaseException:
+            self.slots.give(self)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self.slots.give(self)
+
+    def wake(self) -> None:
+        """Say that it has its turn, if it still waits."""
+        if self.turn is not None and not self.turn.done():
+            self.turn.set_result(None)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_MOST_CHARACTERS = 40
+"""Of one token, on the average over a text. Ordinary text has three to six."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -20,3 +23,12 @@ class Tokens:
     cached: int = 0
     written: int = 0
     output: int = 0
+
+    def credible(self, read: int, written: int) -> bool:
+        """Whether there can have been so few of them; a server that counts too few would let a cap on costs be passed.
+
+        Args:
+            read: Characters of the prompt.
+            written: Characters of the reply.
+        """
+        return self.input * _MOST_CHARACTERS >= read and self.output * _MOST_CHARACTERS >= written

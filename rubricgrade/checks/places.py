@@ -16,7 +16,7 @@ from rubricgrade import tree
 from rubricgrade.checks.facts import facts_of
 from rubricgrade.checks.inside.artifacts import glob_regex
 from rubricgrade.checks.inside.finding import Unusable
-from rubricgrade.checks.inside.wire import FACTS, LEFT_OUT, SEALED, WORKSPACE, WORLD
+from rubricgrade.checks.inside.wire import FACTS, LEFT_OUT, LINK, LINKS, SEALED, WORKSPACE, WORLD
 from rubricgrade.checks.settling import Given
 from rubricgrade.checks.solution import Solution
 from rubricgrade.checks.suites import library, take
@@ -25,6 +25,9 @@ from rubricgrade.result import Isolation
 from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Layer, Provider, Sandbox, Template, base_template
 from rubricgrade.trajectory import Trajectory
+
+MOST_LINKS = 40
+"""Links that are followed to find out where one leads, as in Linux."""
 
 
 class Places:
@@ -46,6 +49,7 @@ class Places:
         self._lock = asyncio.Lock()
         self._staged: dict[str, Path] = {}
         self._left_out: dict[str, str] = {}
+        self._links: dict[str, str] = {}
         self.isolation = Isolation()
 
     @property
@@ -125,8 +129,9 @@ class Places:
 
     async def _facts(self, *, control: bool) -> Path:
         """What a check gets to know beside the files. Of these it is told what the copy lacks, which is made before."""
-        left_out = {} if control else self._left_out
-        told = {FACTS: facts_of(self._trajectory, control=control), LEFT_OUT: json.dumps(left_out).encode()}
+        left_out, links = ({}, {}) if control else (self._left_out, self._links)
+        told = {FACTS: facts_of(self._trajectory, control=control)}
+        told |= {LEFT_OUT: json.dumps(left_out).encode(), LINKS: json.dumps(links).encode()}
         files = {PurePosixPath(path).name: data for path, data in told.items()}
         return await self._files("control facts" if control else "facts", files)
 
@@ -156,7 +161,10 @@ class Places:
                 if role.startswith("checker"):
                     links = await asyncio.to_thread(_unlink, folder, hide=role == "checker changes")
                     if role != "checker world":
-                        self._left_out = links | await asyncio.to_thread(_skipped, source)
+                        said = {path: f"{LINK}{target!r}; links are not followed" for path, target in links.items()}
+                        self._left_out = said | await asyncio.to_thread(_skipped, source)
+                        leads = {path: _led(path, links) for path in links}
+                        self._links = {path: end for path, end in leads.items() if end}
                 self._staged[key] = folder
             return self._staged[key]
 
@@ -201,7 +209,7 @@ def _keep(folder: Path, artifacts: Sequence[str]) -> None:
 
 
 def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
-    """Take all symbolic links out of a private copy; returns them, in words.
+    """Take all symbolic links out of a private copy; returns them with what they say.
 
     Args:
         folder: The copy.
@@ -212,7 +220,30 @@ def _unlink(folder: Path, *, hide: bool) -> dict[str, str]:
         (folder / path).unlink()
         if hide:
             os.mknod(folder / path, stat.S_IFCHR, os.makedev(0, 0))
-    return {path: f"is a symbolic link to {target!r}; links are not followed" for path, target in links.items()}
+    return links
+
+
+def _led(path: str, links: Mapping[str, str]) -> str:
+    """Where a link ends, by way of other links; empty if it leaves the folder or goes on for long."""
+    done: list[str] = []
+    rest = path.split("/")
+    hops = 0
+    while rest:
+        part = rest.pop(0)
+        if part == ".." and not done:
+            return ""
+        if part == "..":
+            done.pop()
+        elif part not in {"", "."}:
+            done.append(part)
+            target = links.get("/".join(done))
+            hops += target is not None
+            if target is not None and (target.startswith("/") or hops > MOST_LINKS):
+                return ""
+            if target is not None:
+                done.pop()
+                rest[:0] = target.split("/")
+    return "/".join(done)
 
 
 def _skipped(source: Path) -> dict[str, str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rubricgrade.checks.dialogue import Attempt, Trouble
+from rubricgrade.result import RETURNED
 
 Given = Literal["all", "start", "nothing"]
 """What a check is given: what the agent left, over the state that it started from; that state alone; no file at all."""
-DOUBT = "it is the check that raised, so this may be a defect of the check"
-"""What is said of an exception that counts as the agent's although it may be the author's."""
+DOUBT = "it is the check that {did}, so this may be a defect of the check"
+"""What is said of a fault that counts as the agent's although it may be the author's."""
 Try = Callable[[bool, Given], Awaitable[Attempt]]
 """Carries out a check: in fresh sandboxes or not, and given what."""
 
@@ -69,7 +70,7 @@ def _graders(attempt: Attempt, ending: str) -> Trouble:
 def _agents(trouble: Trouble | None, when: str) -> Trouble | None:
     if trouble is None or trouble.origin != "unclear":
         return trouble
-    doubt = f"; {DOUBT}" if trouble.place else ""
+    doubt = f"; {DOUBT.format(did=RETURNED.get(trouble.kind, 'raised'))}" if trouble.place else ""
     return replace(trouble, origin="agent", message=f"{when}: {trouble.message}{doubt}")
 
 

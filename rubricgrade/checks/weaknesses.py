@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,7 @@ from rubricgrade.checks.inside.binding import Source
 from rubricgrade.checks.inside.case import Case
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.planning import planned, twin_of
+from rubricgrade.checks.inside.program import Program
 from rubricgrade.rubric import Check, Rubric
 from rubricgrade.rubric.check import Pytest, Python
 from rubricgrade.rubric.rules import placed
@@ -70,7 +72,7 @@ def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
                 yield Weakness((*place, "pytest", "isolate"), "shared-process", SHARED)
         case Python() as spec:
             yield from _runs_agent_code(rubric.sealed.get(spec.file, b""), (*place, "python"))
-            yield from _always_fails(rubric.sealed.get(spec.file, b""), spec.name, (*place, "python"))
+            yield from _always_fails(rubric, spec, (*place, "python"))
         case Check() as inner:
             yield from _of(rubric, inner, (*place, "not"))
         case _:
@@ -114,22 +116,28 @@ def _runs_agent_code(source: bytes, place: Place) -> Iterator[Weakness]:
             )
 
 
-def _always_fails(source: bytes, function: str, place: Place) -> Iterator[Weakness]:
-    try:
-        parsed = Source(source)
-    except (SyntaxError, ValueError):
-        return  # loading has said so
-    first = {name.id: name for name in sorted(parsed.unbound(), key=lambda name: -name.lineno)}
+def _always_fails(rubric: Rubric, spec: Python, place: Place) -> Iterator[Weakness]:
+    files: dict[str, Source] = {}
+    for path in (path for path in rubric.sealed if path.endswith(".py")):
+        with contextlib.suppress(SyntaxError, ValueError):  # loading has said so
+            files[path] = Source(rubric.sealed[path])
+    if spec.file not in files:
+        return
+    parsed, program = files[spec.file], Program(files)
+    unbound = [name for name in parsed.unbound() if not program.sets(name.id)]
+    first = {name.id: name for name in sorted(unbound, key=lambda name: -name.lineno)}
     for name in sorted(first.values(), key=lambda name: name.lineno):
-        message = f"reads {name.id} (line {name.lineno}), which nothing has set: the check raises there, and stays open"
+        message = f"reads {name.id} (line {name.lineno}), which nothing has set: the check raises there"
         yield Weakness(place, "always-fails", message)
-    for line, asked in _unknown_to_a_case(parsed, function):
-        message = f"asks for {asked} (line {line}), which a case does not have: the check raises there, and stays open"
+    for line, asked in _unknown_to_a_case(parsed, spec.name, program):
+        message = f"asks for {asked} (line {line}), which a case does not have: the check raises there"
         yield Weakness(place, "always-fails", message)
 
 
-def _unknown_to_a_case(source: Source, function: str) -> Iterator[tuple[int, str]]:
+def _unknown_to_a_case(source: Source, function: str, program: Program) -> Iterator[tuple[int, str]]:
     """Attributes of its only argument that a check asks for and that there are not, with their lines."""
+    if source.dynamic:
+        return
     known = {*dir(Case), *Case.__annotations__}
     for node in source.tree.body:
         match node:
@@ -141,7 +149,7 @@ def _unknown_to_a_case(source: Source, function: str) -> Iterator[tuple[int, str
             match part:
                 case ast.Attribute(value=ast.Name(id=name) as holder, attr=attr) if name == case.arg:
                     _, binders = source.binders(name, holder)
-                    if binders == [case] and attr not in known and not source.assigns(attr):
+                    if binders == [case] and attr not in known and not program.sets(attr):
                         yield part.lineno, f"{name}.{attr}"
                 case _:
                     pass

@@ -10,6 +10,7 @@ import typer
 from rubricgrade.cli.choices import Judging, Run, judge_or_recorded, judged, rubrics_of
 from rubricgrade.cli.interrupts import complete, if_interrupted
 from rubricgrade.cli.output import note, print_json
+from rubricgrade.cli.regrading import say_doubts
 
 
 @judged
@@ -32,8 +33,10 @@ def calibrate(
     from rubricgrade.runs.regrading import tasks_of
 
     place = place_of(folder)
-    tasks = () if no_probe else tasks_of(read_manifest(place)).values()
-    options = judge_or_recorded(judging, rubrics_of(tasks))
+    manifest = read_manifest(place)
+    tasks = {} if no_probe else tasks_of(manifest)
+    say_doubts(place, manifest, tasks)
+    options = judge_or_recorded(judging, rubrics_of(tasks.values()))
     thresholds = Thresholds(inspect_to=inspect_to, drop_from=drop_from, attempts=attempts)
     if_interrupted("nothing was written")
     made = complete(calibrate(place, thresholds, probe=not no_probe, judge=options))

@@ -182,7 +182,10 @@ def verify(
 
     Its hashes, records, split and sealing, and every task. Exit 1: something is wrong.
     """
-    from rubricgrade.delivery.verifying import Problem, verify
+    from rubricgrade.delivery.records import MANIFEST, Problem
+    from rubricgrade.delivery.recounting import on_trust
+    from rubricgrade.delivery.verifying import read_manifest, verify
+    from rubricgrade.digest import of_file
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
 
@@ -192,14 +195,22 @@ def verify(
         return [each async for each in verify(folder, key=key, apart=apart, prove=not quick, judge=options)]
 
     problems = complete(found())
+    trusted, signed = [*on_trust(folder, read_manifest(folder))], of_file(folder / MANIFEST)
     wrong = [each for each in problems if not each.open]
     if json:
         rows = [{"file": each.file, "message": each.message, "open": each.open} for each in problems]
-        print_json({"schema": "rubricgrade.delivery-check/1", "holds": not problems, "problems": rows})
+        facts = {"holds": not problems, "problems": rows, "on_trust": trusted, "manifest": signed}
+        print_json({"schema": "rubricgrade.delivery-check/1", **facts})
     else:
         for each in problems:
             sys.stdout.write(f"{'open ' if each.open else 'WRONG'}  {each.file}: {one_line(each.message, 400)}\n")
-        note(f"{len(wrong)} wrong, {len(problems) - len(wrong)} open" if problems else "everything holds")
+        holds = "everything holds that can be found out from the folder"
+        note(f"{len(wrong)} wrong, {len(problems) - len(wrong)} open" if problems else holds)
+        note(f"not checked, and the vendor's word: {'; '.join(trusted)}")
+        note(
+            f"{MANIFEST} is not signed: that nobody has changed it and the rest, only its hash from the vendor can say"
+        )
+        note(f"its hash here: {signed}")
     raise typer.Exit(Exit.BELOW if wrong else Exit.UNGRADED if problems else Exit.DONE)
 
 

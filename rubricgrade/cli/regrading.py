@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,10 @@ from rubricgrade.cli.recording import say_unused
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from rubricgrade.episode.task import Task
     from rubricgrade.rubric import Rubric
+    from rubricgrade.runs.manifest import Manifest
+    from rubricgrade.runs.places import Place
     from rubricgrade.runs.regrading import Regraded
     from rubricgrade.runs.standing import Attempt
 
@@ -61,6 +64,7 @@ def regrade(
     manifest = read_manifest(place)
     tasks = tasks_of(manifest, only)
     another = None if rubric is None else load_rubric(rubric)
+    say_doubts(place, manifest, tasks, by_another=another is not None)
     options = judge_or_recorded(
         judging, [*([] if rubric is None else [rubric_file(rubric)]), *rubrics_of(tasks.values())]
     )
@@ -79,6 +83,17 @@ def regrade(
     graded = [(another or tasks[one.attempt.line.task].rubric, one.grade) for one in done]
     unused = say_unused(options.verdicts, graded)
     raise typer.Exit(_report(folder, done, unused, by_another=another is not None, json=json))
+
+
+def say_doubts(place: Place, manifest: Manifest, tasks: Mapping[str, Task], *, by_another: bool = False) -> None:
+    """Say before anything is spent which tasks are others than the run was made with, and where they lie."""
+    from rubricgrade.runs.origins import doubts
+
+    found = list(doubts(place, manifest, tasks, by_another=by_another))
+    for doubt in found[:NAMED]:
+        note(f"warning: {doubt}")
+    if len(found) > NAMED:
+        note(f"warning: and {len(found) - NAMED} more such tasks")
 
 
 def _say_foreign(rubric: Rubric, attempts: Iterable[Attempt], run: str) -> None:

@@ -45,7 +45,9 @@ def report(
     ] = None,
     min_score: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="A bar: for the mean, and in JUnit for every episode."),
+        typer.Option(
+            min=0, max=1, help="A bar: for the mean (as for `grade`, 1 is below it), and in JUnit for every episode."
+        ),
     ] = None,
 ) -> None:
     """Sum up a run: scores, how often each criterion is met, points lost, what is ungraded and why, the evidence."""
@@ -69,9 +71,11 @@ def report(
         text = junit_report(found, at_least=min_score)
     if output is None:
         sys.stdout.write(text)
-        return
-    _write(output, text)
-    note(f"written to {output.absolute()}")
+    else:
+        _write(output, text)
+        note(f"written to {output.absolute()}")
+    if min_score is not None:
+        raise typer.Exit(found.summary.exit_code)
 
 
 def _in_folder(run: str) -> Path:

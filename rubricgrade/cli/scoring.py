@@ -15,6 +15,9 @@ from rubricgrade.plural import count
 if TYPE_CHECKING:
     from rubricgrade.runs.standing import RunStanding, Standing
 
+NAMED = 10
+"""Tasks in one line."""
+
 
 def score(
     folder: Run,
@@ -68,6 +71,13 @@ def print_standing(standing: RunStanding, run: object) -> None:
     overall = standing.overall
     if overall.ungraded:
         note(f"ungraded, and in no number: {count(overall.ungraded, 'attempt')}")
+    if standing.without_grade:
+        rewards = count(standing.without_grade, "reward")
+        note(f"{rewards} without a grade file, ungraded therefore; to grade again: rubricgrade regrade {run}")
+    if standing.pass_marks:
+        marks = [f"{name} {mark:g}" for name, mark in standing.pass_marks.items()]
+        rest = f" and {len(marks) - NAMED} more" if len(marks) > NAMED else ""
+        note(f"counted as solved from less than 1: {', '.join(marks[:NAMED])}{rest}")
     for sentence in told(standing.raising, again=f"regrade: rubricgrade regrade {run}"):
         note(sentence)
     if standing.missing:

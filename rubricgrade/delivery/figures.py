@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rubricgrade.delivery.records import Band, Delivered, Part
-from rubricgrade.runs.standing import Attempt, standing
+from rubricgrade.runs.standing import Attempt, Scored, standing
 
 EDGES = (0.25, 0.5, 0.75)
 NAMES = ("never", "up to 25%", "25% to 50%", "50% to 75%", "75% up", "always")
@@ -20,11 +20,21 @@ def part(tasks: Mapping[str, Delivered], attempts: Iterable[Attempt]) -> Part:
         tasks: Those of the side.
         attempts: Of a run; those of other tasks are left out.
     """
-    by_task: dict[str, list[Attempt]] = {name: [] for name in sorted(tasks)}
-    for attempt in attempts:
-        if attempt.line.task in by_task:
-            by_task[attempt.line.task].append(attempt)
-    tried = {name: its for name, its in by_task.items() if its}
+    by_task: dict[str, list[Attempt]] = {}
+    # In the order in which a delivery has its trajectories: then who counts again from those draws the same interval.
+    for attempt in sorted(attempts, key=lambda one: one.line.key):
+        if attempt.line.task in tasks:
+            by_task.setdefault(attempt.line.task, []).append(attempt)
+    return figures(tasks, by_task)
+
+
+def figures(tasks: Mapping[str, Delivered], tried: Mapping[str, Sequence[Scored]]) -> Part:
+    """The numbers of one side.
+
+    Args:
+        tasks: Those of the side.
+        tried: The attempts of each task that has any, in the order of ids.
+    """
     categories = sorted({tasks[name].category for name in tried} - {""})
     rows = [
         standing(each, {name: its for name, its in tried.items() if tasks[name].category == each}, (1,))
@@ -34,18 +44,19 @@ def part(tasks: Mapping[str, Delivered], attempts: Iterable[Attempt]) -> Part:
         rows.append(standing("overall", tried, (1,)))
     return Part(
         tasks=len(tasks),
-        categories=_counted(each.category for each in tasks.values()),
-        difficulties=_counted(each.difficulty for each in tasks.values()),
+        categories=counted(each.category for each in tasks.values()),
+        difficulties=counted(each.difficulty for each in tasks.values()),
         bands=_bands([rate for its in tried.values() if (rate := _rate(its)) is not None]),
         baseline=tuple(rows),
     )
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
+def counted(names: Iterable[str]) -> dict[str, int]:
+    """How often each name occurs; an empty one is ``none``."""
     return dict(sorted(Counter(name or "none" for name in names).items()))
 
 
-def _rate(attempts: Sequence[Attempt]) -> float | None:
+def _rate(attempts: Sequence[Scored]) -> float | None:
     graded = [attempt.solved for attempt in attempts if attempt.reward is not None]
     return sum(graded) / len(graded) if graded else None
 

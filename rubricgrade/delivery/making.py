@@ -35,6 +35,7 @@ from rubricgrade.delivery.shingles import Sketch, sketch
 from rubricgrade.delivery.splitting import Item, Split, split
 from rubricgrade.delivery.twins import THRESHOLD, Pair, crossing, near_twins
 from rubricgrade.delivery.writing import card_of, charts_of, report_of
+from rubricgrade.episode.copying import copied, is_junk
 from rubricgrade.episode.exporting import export_task
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import Fault, InputError, StoreError
@@ -257,11 +258,11 @@ def _apart(terms: Terms) -> Path:
 
 
 def _copy(task: Task, folder: Path) -> None:
-    """As Harbor takes it, with the task's own tools, which Harbor leaves alone."""
+    """As Harbor takes it, with the task's own tools, which Harbor leaves alone. A delivery holds no links."""
     folder.parent.mkdir(exist_ok=True)
-    export_task(task, folder)
+    export_task(task, folder, whole=True)
     if task.settings.outside is not None:
-        shutil.copytree(task.folder / "tools", folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+        copied(task.folder / "tools", folder / "tools", within=task.folder, skip=is_junk, whole=True)
 
 
 def _played(attempts: Sequence[Attempt]) -> Iterator[Tried]:

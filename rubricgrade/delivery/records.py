@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from rubricgrade.episode.harbor import NAME
 from rubricgrade.runs.standing import Standing
+from rubricgrade.tree.visiting import parts_of
 
 MANIFEST = "manifest.json"
 REPORT = "report.json"
@@ -21,6 +24,23 @@ Side = Literal["train", "heldout"]
 Sealing = Literal["none", "encrypted", "apart"]
 ProofKind = Literal["attempts", "calibration", "redteam", "quality"]
 Reason = Literal["solved", "broken", "flaky", "ambiguous", "hackable", "unsolved", "leaking", "duplicate", "undecided"]
+
+
+def _task_id(text: str) -> str:
+    if not NAME.match(text):
+        raise ValueError(f"{text!r} is no name for a task: letters, digits, '.', '_' and '-'")
+    return text
+
+
+def _path(text: str) -> str:
+    if text != "/".join(parts_of(text)):
+        raise ValueError(f"{text!r} is no path of a file in the delivery")
+    return text
+
+
+TaskId = Annotated[str, AfterValidator(_task_id)]
+"""Becomes a folder's name where a delivery is received, so that it must be a mere name."""
+FilePath = Annotated[str, AfterValidator(_path)]
 
 
 class _Record(BaseModel):
@@ -57,7 +77,7 @@ class Delivered(_Record):
     side: Side
     category: str = ""
     difficulty: str = ""
-    group: str
+    group: TaskId
     labels: dict[str, str] = {}
     hash: str
     sealed: str | None = None
@@ -123,9 +143,9 @@ class Manifest(_Record):
     license: str = ""
     provenance: Provenance = Provenance()
     split: Splitting
-    tasks: dict[str, Delivered]
+    tasks: dict[TaskId, Delivered]
     removed: tuple[Removed, ...] = ()
-    files: dict[str, str] = {}
+    files: dict[FilePath, str] = {}
 
 
 class Band(_Record):
@@ -193,3 +213,18 @@ class Report(_Record):
     removed: tuple[Removed, ...] = ()
     twins: tuple[tuple[str, str, float], ...] = ()
     largest: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something about a delivery that does not hold.
+
+    Attributes:
+        file: What it is about, as a path in the delivery.
+        message: What was found and what to do.
+        open: It could not be found out, for lack of a key, a judge or a package: no fault, and no all-clear.
+    """
+
+    file: str
+    message: str
+    open: bool = False

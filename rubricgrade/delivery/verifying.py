@@ -1,11 +1,12 @@
 """`verify`: the receiving side of a delivery. What must hold, found out from the folder and, if there is one, the key.
 
-Nothing that the folder says is believed before it was recounted, and nothing outside of it is read.
+What can be counted from the folder is counted again and not believed (`recounting`), and nothing outside of it is read.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,10 @@ from rubricgrade.delivery.records import (
     TASKS,
     Delivered,
     Manifest,
+    Problem,
     Report,
 )
+from rubricgrade.delivery.recounting import recounted
 from rubricgrade.delivery.shingles import sketch
 from rubricgrade.delivery.splitting import groups
 from rubricgrade.delivery.twins import crossing
@@ -38,21 +41,6 @@ from rubricgrade.misfits import first_misfit
 from rubricgrade.plural import count
 from rubricgrade.runs.proving import check_task
 from rubricgrade.sandbox import Provider
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that does not hold.
-
-    Attributes:
-        file: What it is about, as a path in the delivery.
-        message: What was found and what to do.
-        open: It could not be found out, for lack of a key or of a judge: no fault, and no all-clear.
-    """
-
-    file: str
-    message: str
-    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +81,11 @@ async def verify(
         InputError: It is no delivery, or the key can't be read.
     """
     manifest = read_manifest(folder)
+    if links := [*_links(folder)]:
+        by_link = any((folder / name).is_symlink() for name in (TASKS, HELDOUT, GROUPS, REPORT))
+        for problem in (*links, *_bytes(folder, manifest), *(() if by_link else _records(folder, manifest))):
+            yield problem
+        return  # what is read of a task over a link is not the delivery
     secret = sealing.read_key(key) if key else None
     for problem in (*_bytes(folder, manifest), *_records(folder, manifest), *_unsealed(folder, manifest)):
         yield problem
@@ -112,7 +105,7 @@ async def verify(
             except InputError as error:
                 yield Problem(path, f"is no usable task: {error}")
         there = _Opened(folder, manifest, tasks)
-        for problem in _split(there):
+        for problem in (*_split(there), *recounted(folder, manifest, tasks)):
             yield problem
         if prove:
             async for problem in _proved(there, judge, provider):
@@ -145,13 +138,17 @@ def opened(folder: Path, manifest: Manifest, key: bytes, into: Path) -> Iterator
     Raises:
         InputError: A task can't be opened, or is not what was delivered.
     """
-    for name, facts in manifest.tasks.items():
-        if facts.side == "heldout":
-            into.mkdir(parents=True, exist_ok=True)
-            whole = _whole(folder / HELDOUT / name, facts, key, None, into / name)
-            if isinstance(whole, Problem):
-                raise InputError(Fault(whole.message, whole.file))
-            yield whole
+    held = {name: facts for name, facts in manifest.tasks.items() if facts.side == "heldout"}
+    faults = [Fault(problem.message, str(folder / problem.file)) for problem in _links(folder)]
+    faults += [Fault("is there already", str(into / name)) for name in held if os.path.lexists(into / name)]
+    if faults:
+        raise InputError(faults)
+    for name, facts in held.items():
+        into.mkdir(parents=True, exist_ok=True)
+        whole = _whole(folder / HELDOUT / name, facts, key, None, into / name)
+        if isinstance(whole, Problem):
+            raise InputError(Fault(whole.message, whole.file))
+        yield whole
 
 
 def _bytes(folder: Path, manifest: Manifest) -> Iterator[Problem]:
@@ -164,9 +161,17 @@ def _bytes(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(path, "was not delivered: remove it, or find out who put it there")
         elif there[path] != manifest.files[path]:
             yield Problem(path, "was changed since it was delivered: ask for it again")
-    for entry in tree.walk(folder).entries:
+
+
+def _links(folder: Path) -> Iterator[Problem]:
+    """Links, and what may hide some."""
+    found = tree.walk(folder)
+    for entry in found.entries:
         if entry.kind == "link":
             yield Problem(entry.path, f"is a link to {entry.target!r}, which no delivery holds: remove it")
+    for skipped in found.skipped:
+        if skipped.folder:
+            yield Problem(skipped.path, f"was not looked through: {skipped.reason}")
 
 
 def _records(folder: Path, manifest: Manifest) -> Iterator[Problem]:
@@ -240,7 +245,6 @@ def _whole(source: Path, facts: Delivered, key: bytes | None, apart: Path | None
     if (source / SEALED).is_file() and key is None:
         return Problem(f"{path}/{SEALED}", "can't be opened without the key: give it with --key", open=True)
     with TemporaryDirectory() as place:
-        tree.copy(source, to)
         if key is not None and (source / SEALED).is_file():
             hidden = Path(place) / "hidden"
             found = sealing.unseal(source, key, hidden)
@@ -251,6 +255,9 @@ def _whole(source: Path, facts: Delivered, key: bytes | None, apart: Path | None
             return Problem(path, f"has no hidden files in {apart}")
         if found != facts.sealed:
             return Problem(path, "its hidden files are not those that were delivered: ask for them again")
+        if links := [*_links(hidden)]:
+            return Problem(path, f"its hidden file {links[0].file} {links[0].message}")
+        tree.copy(source, to)
         for name in HIDDEN:
             if (to / name).exists():
                 tree.remove(to / name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rubricgrade.episode.beginning import begun
+from rubricgrade.episode.copying import copied, links_out
 from rubricgrade.episode.harbor import NAME
 from rubricgrade.episode.task import BUILT_IN
 from rubricgrade.errors import Fault, InputError
@@ -28,6 +31,8 @@ UNSAFE = (
 """What is said of a script that is taken over as it is."""
 
 SWE_KEYS = ("instance_id", "problem_statement", "FAIL_TO_PASS", "PASS_TO_PASS")
+COMMIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}\Z")
+"""A hash, a branch or a tag. What begins with '-' is an option to git."""
 SOLVE = """#!/bin/bash
 set -e
 git apply --whitespace=nowarn /solution/solution.patch
@@ -63,8 +68,10 @@ def import_vendor(source: Path, target: Path) -> Imported:
         target: The task directory to make.
 
     Raises:
-        InputError: It is no such folder, or the target is there.
+        InputError: It is no such folder, a link leads out of it, or the target is there.
     """
+    if away := [*links_out(source)]:
+        raise InputError(away)
     file = source / "task.yaml"
     about = _yaml(file)
     instruction: Any = about.get("instruction") or about.get("prompt")
@@ -78,15 +85,13 @@ def import_vendor(source: Path, target: Path) -> Imported:
         settings = {"tools": tools, "max_steps": about.get("max_steps")}
         _write_task(target, cast("str", instruction), settings, {k: v for k, v in about.items() if k not in TOLD})
         environment = target / "environment"
-        shutil.copytree(
-            source, environment, ignore=lambda at, names: [n for n in names if n in VENDOR and Path(at) == source]
-        )
+        copied(source, environment, skip=lambda path: str(path) in VENDOR)
         workdir = str(about.get("workdir") or "/work")
         if (source / "Dockerfile").is_file():
             shutil.copy(source / "Dockerfile", environment / "Dockerfile")
         else:
             (environment / "Dockerfile").write_text(f"FROM python:3.13-slim\nWORKDIR {workdir}\nCOPY . {workdir}/\n")
-        shutil.copytree(source / "tests", target / "tests" / "tests")
+        copied(source / "tests", target / "tests" / "tests")
         shutil.copy(source / "grade.sh", target / "tests" / "grade.sh")
         (target / "tests" / "test.sh").write_text(GRADE)
         notes.append(f"grade.sh runs {UNSAFE}")
@@ -105,10 +110,11 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
             needs a container image that has them.
 
     Raises:
-        InputError: The row lacks what a task needs, or the target is there.
+        InputError: The row lacks what a task needs, its id or its commit is none, or the target is there.
     """
     if missing := [key for key in SWE_KEYS if not row.get(key) and key != "PASS_TO_PASS"]:
         raise InputError(f"no row of SWE-bench: it lacks {', '.join(missing)}")
+    _check_row(row)
     tests = [*_list(row["FAIL_TO_PASS"]), *_list(row.get("PASS_TO_PASS") or [])]
     _check_name(target)
     with begun(target):
@@ -191,6 +197,15 @@ def _check_name(target: Path) -> None:
         raise InputError(Fault("is no name for a task: letters, digits, '.', '_' and '-'", str(target)))
 
 
+def _check_row(row: Mapping[str, Any]) -> None:
+    """See that what becomes a path, or a word of a command, is a mere name."""
+    name, commit = str(row["instance_id"]), str(row.get("base_commit") or "HEAD")
+    if not NAME.match(name):
+        raise InputError(f"instance_id: {name!r} is no name for a task: letters, digits, '.', '_' and '-'")
+    if not COMMIT.match(commit):
+        raise InputError(f"{name}: base_commit: {commit!r} is no commit")
+
+
 def _write_task(target: Path, instruction: str, settings: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
     lines = ['schema_version = "1.4"', "", "[task]", f"name = {_toml(f'imported/{target.name}')}", "", "[metadata]"]
     lines += [f"{key} = {_toml(value)}" for key, value in metadata.items() if key.replace("_", "").isalnum()]
@@ -218,13 +233,13 @@ def _solution(target: Path, patch: str) -> None:
 
 def _archive(repository: Path, commit: str, to: Path) -> None:
     to.mkdir(parents=True)
-    command = ["git", "-C", str(repository), "archive", "--format=tar", commit]
+    command = ["git", "-C", str(repository), "archive", "--format=tar", "--end-of-options", commit]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as git:  # noqa: S603 - no shell
         out, err = git.communicate()
     if git.returncode:
         raise InputError(Fault(err.decode("utf-8", "replace").strip(), str(repository)))
-    archive = to / ".archive.tar"
-    archive.write_bytes(out)
-    with tarfile.open(archive) as tar:
-        tar.extractall(to, filter="data")
-    archive.unlink()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(out)) as tar:
+            tar.extractall(to, filter="data")
+    except tarfile.TarError as error:
+        raise InputError(Fault(f"{commit} can't be taken: {error}", str(repository))) from None

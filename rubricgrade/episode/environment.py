@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from rubricgrade.episode.copying import copied, is_junk
 from rubricgrade.episode.recipe import Copy
 from rubricgrade.episode.site import Site, require_packages, site_of, verified_at
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import Fault, TemplateError
+from rubricgrade.errors import Fault, InputError, TemplateError
 from rubricgrade.sandbox import Layer, Limits, Provider, Template, base_template
 from rubricgrade.sandbox.live import BubblewrapSandbox
 from rubricgrade.templates import Store, keep
@@ -106,6 +105,15 @@ async def _made(site: Site, provider: Provider) -> AsyncGenerator[Template]:
 
 def _laid_out(site: Site, place: Path) -> dict[str, Path]:
     """Folders to be mounted, by their place inside."""
+    try:
+        return _filled(site, place)
+    except InputError as error:
+        raise error if isinstance(error, TemplateError) else TemplateError(error.faults) from None
+    except OSError as error:
+        raise TemplateError(Fault(f"can't be laid out: {error}", str(site.context))) from None
+
+
+def _filled(site: Site, place: Path) -> dict[str, Path]:
     recipe = site.recipe
     roots: dict[str, Path] = {}
     for copy in recipe.copies:
@@ -113,22 +121,28 @@ def _laid_out(site: Site, place: Path) -> dict[str, Path]:
             inside = PurePosixPath(copy.target, name) if name else PurePosixPath(copy.target)
             target = _mount(inside, source, recipe.workdir)
             root = roots.setdefault(target, place / str(len(roots)))
-            to = root / inside.relative_to(target)
+            to = _below(root, str(inside.relative_to(target)), site)
             to.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, to, dirs_exist_ok=True, ignore=_not_ours(source))
-            else:
-                shutil.copy(source, to)
+            if source.is_file() and to.is_dir():
+                to = to / source.name
+            copied(source.resolve(), to, within=site.context, skip=_not_ours)
     for folder in recipe.folders:
         target = _mount(PurePosixPath(folder), site.context, recipe.workdir)
         root = roots.setdefault(target, place / str(len(roots)))
-        (root / PurePosixPath(folder).relative_to(target)).mkdir(parents=True, exist_ok=True)
+        _below(root, str(PurePosixPath(folder).relative_to(target)), site).mkdir(parents=True, exist_ok=True)
     if site.script:
         for target, names in SCRIPT_FOLDERS.items():
             root = roots.setdefault(target, place / str(len(roots)))
             for name in ("", *names):
-                (root / name).mkdir(parents=True, exist_ok=True)
+                _below(root, name, site).mkdir(parents=True, exist_ok=True)
     return roots
+
+
+def _below(root: Path, path: str, site: Site) -> Path:
+    """A place in a folder that is being filled; neither ``..`` nor a link that a copy has brought leads out of it."""
+    if not (root / path).resolve().is_relative_to(root.resolve()):
+        raise TemplateError(Fault(f"{path!r} leads out of the folder that it is put in", str(site.context)))
+    return (root / path).resolve()
 
 
 def _sources(context: Path, copy: Copy) -> Iterator[tuple[Path, str]]:
@@ -152,14 +166,9 @@ def _mount(inside: PurePosixPath, source: Path, workdir: str) -> str:
     return str(top)
 
 
-def _not_ours(context: Path) -> Callable[[Any, list[str]], set[str]]:
+def _not_ours(path: PurePosixPath) -> bool:
     """A task's build files are no part of what the agent finds; ``COPY .`` would bring them in."""
-
-    def ignore(folder: Any, names: list[str]) -> set[str]:
-        at_top = Path(folder).samefile(context) and (context / "Dockerfile").exists()
-        return {name for name in names if name == "__pycache__" or (at_top and name == "Dockerfile")}
-
-    return ignore
+    return is_junk(path) or str(path) == "Dockerfile"
 
 
 async def _set_up(site: Site, template: Template, provider: Provider, held: AsyncExitStack) -> list[Layer]:

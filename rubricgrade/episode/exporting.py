@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rubricgrade.episode.beginning import begun
+from rubricgrade.episode.copying import JUNK, copied
 from rubricgrade.episode.site import site_of
 from rubricgrade.episode.task import Task
 from rubricgrade.grading import agrade
@@ -26,24 +26,26 @@ exec rubricgrade task verify --tests /tests --workspace {workdir} --logs /logs
 """
 
 
-def export_task(task: Task, target: Path) -> tuple[str, ...]:
+def export_task(task: Task, target: Path, *, whole: bool = False) -> tuple[str, ...]:
     """Write a task as a Harbor task directory.
+
+    Args:
+        task: The task.
+        target: The directory to make.
+        whole: Copy what a link leads to in its place.
 
     Returns:
         What Harbor has no place for.
 
     Raises:
-        InputError: The target is there already.
+        InputError: The target is there already, or a link leads out of the task.
     """
     with begun(target):
-        shutil.copytree(
-            task.folder,
-            target,
-            ignore=shutil.ignore_patterns("__pycache__", "plays", "tools", "runs"),
-            dirs_exist_ok=True,
-        )
+        copied(task.folder, target, skip=_left_out, whole=whole)
         if not task.by_script:
             workdir = site_of(task).recipe.workdir
+            # One that is there may be a link to another file of the task.
+            (target / "tests" / "test.sh").unlink(missing_ok=True)
             (target / "tests" / "test.sh").write_text(SCRIPT.format(version=__version__, workdir=workdir))
             (target / "tests" / "test.sh").chmod(0o755)
     notes: list[str] = []
@@ -53,6 +55,10 @@ def export_task(task: Task, target: Path) -> tuple[str, ...]:
     if (solution / "play.yaml").is_file() and not (solution / "solve.sh").is_file():
         notes.append("the reference solution is a play, which Harbor's oracle can't follow")
     return tuple(notes)
+
+
+def _left_out(path: PurePosixPath) -> bool:
+    return path.name in {JUNK, "plays", "tools", "runs"}
 
 
 async def verify(tests: Path, workspace: Path, logs: Path, *, judge: JudgeOptions | None = None) -> Grade:

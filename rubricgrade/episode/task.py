@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rubricgrade import digest, tree
 from rubricgrade.episode import harbor
+from rubricgrade.episode.copying import links_out
 from rubricgrade.episode.harbor import NAME, Verifier, table
 from rubricgrade.episode.limits import Limits
 from rubricgrade.episode.recipe import WORKDIR, read_recipe
@@ -29,6 +30,7 @@ from rubricgrade.trajectory import RESERVED
 
 BUILT_IN = ("bash", "read_file", "edit_file")
 HASHED = ("task.toml", "instruction.md", "environment", "tests", "steps", "tools")
+READ = (*HASHED, "solution")
 
 
 class Settings(BaseModel):
@@ -37,7 +39,7 @@ class Settings(BaseModel):
     Attributes:
         tools: Built-in tools that the agent may call.
         outside: The file with the task's own tools, such as ``tools/office.py``.
-        pass_mark: The score from which an attempt counts as solved, 0 to 1.
+        pass_mark: The score from which an attempt counts as solved, above 0 and up to 1.
         max_steps: Replies that the agent may make.
         system: The agent's system prompt, in place of the usual one.
         needs_image: Whether files of the task are in the base image: then it is refused where images are not fetched.
@@ -47,7 +49,7 @@ class Settings(BaseModel):
 
     tools: Annotated[list[str], Field(max_length=len(BUILT_IN))] = list(BUILT_IN)
     outside: str | None = None
-    pass_mark: Annotated[float, Field(ge=0, le=1)] = 1.0
+    pass_mark: Annotated[float, Field(gt=0, le=1)] = 1.0
     max_steps: Annotated[int, Field(ge=1)] | None = None
     system: str | None = None
     needs_image: bool = False
@@ -115,6 +117,12 @@ class Task(BaseModel):
             faults.append(
                 Fault(f"a task is not called {folder.name!r}, which means something else in a run", str(folder))
             )
+        # All of these are read, and some are shown to an agent: what lies elsewhere on this host is not the task's.
+        # What is hidden from the agent is not shown to it by a link either.
+        away = [*links_out(folder, READ), *links_out(folder / "environment")]
+        if away:
+            faults += dict.fromkeys(away)
+            return None
         file = folder / "task.toml"
         about = _table(file, faults)
         metadata, environment, agent = (table(about, name) for name in ("metadata", "environment", "agent"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from rubricgrade.episode.copying import copied, is_junk
 from rubricgrade.episode.harbor import Verifier
 from rubricgrade.loading import load_rubric
 from rubricgrade.rubric import Rubric
@@ -52,10 +52,10 @@ def script_rubric(
         if steps:
             (rubric / "sealed" / "shared").mkdir(parents=True)
             for step in steps:
-                _copy(folder / "steps" / step / "tests", rubric / "sealed" / "steps" / step)
-            _copy(folder / "tests", rubric / "sealed" / "shared")
+                _copy(folder, f"steps/{step}/tests", rubric / "sealed" / "steps" / step)
+            _copy(folder, "tests", rubric / "sealed" / "shared")
         else:
-            _copy(folder / "tests", rubric / "sealed")
+            _copy(folder, "tests", rubric / "sealed")
         (rubric / "checks").mkdir()
         (rubric / "checks" / "reward.py").write_text(files(INSIDE).joinpath("reward.py").read_text("utf-8"))
         (rubric / "checks" / "installer.sh").write_text(files(INSIDE).joinpath("installer.sh").read_text("utf-8"))
@@ -63,6 +63,7 @@ def script_rubric(
         return load_rubric(rubric)
 
 
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+def _copy(task: Path, tests: str, target: Path) -> None:
+    """Whole, since no sealed file is a link."""
+    if (task / tests).is_dir():
+        copied(task / tests, target, within=task, skip=is_junk, whole=True)

@@ -25,7 +25,7 @@ _LENGTHS = range(20, 1001)
 # A number with its points, a word, a minus, a comparison, a currency; a NUL is the end of a text.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+|(?<![^\W_])-(?=\d)|[<>=%$€£¥≤≥≠]|!(?==)|\0")
 _BEGINNING = 3  # letters of a word by which places are looked up; a shorter word, or one so long, has no other ending
-_TRIES = 1000  # places with the same beginnings of words; hostile text can have very many
+_WORK = 10_000  # words that are compared at places with the same beginnings; hostile text can have very many places
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Words:
         wanted = Words.of(quote)
         if not wanted.starts or wanted.ends[-1] - wanted.starts[0] not in _LENGTHS:
             return None
-        tries = _TRIES
+        tries = max(_WORK // len(wanted.starts), 1)
         for part in parts:
             for first in self._same_beginnings(wanted, *part):
                 if wanted.is_almost(self, first):
@@ -96,15 +96,17 @@ class Words:
             yield bisect_left(self.places, at)
             at += 1
 
-    def _words(self, first: int, count: int) -> list[str]:
-        return [self.text[self.starts[number] : self.ends[number]] for number in range(first, first + count)]
+    def _words(self, first: int, count: int) -> Iterator[str]:
+        return (self.text[self.starts[number] : self.ends[number]] for number in range(first, first + count))
 
 
 def _almost_equal(one: str, other: str) -> bool:
     """Whether two words are the same but for their endings: "expense", "expenses", but not "confirmed", "confused"."""
     if one == other:
         return True
-    if min(len(one), len(other)) <= _BEGINNING or any(map(str.isdigit, one + other)):
+    shorter, longer = sorted((len(one), len(other)))
+    # Lengths first: a word of millions of letters is not looked at for its digits.
+    if shorter <= _BEGINNING or 3 * shorter <= 2 * longer or any(map(str.isdigit, one + other)):
         return False
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return 3 * alike > 2 * max(len(one), len(other))
+    return 3 * alike > 2 * longer

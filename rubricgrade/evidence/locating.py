@@ -23,9 +23,13 @@ _CUT = "\u115f"
 
 _MARGIN = re.compile(r"^[ \t]*\| ?", re.MULTILINE)
 _ENDS = " \t\n\"'`….\u2018\u2019\u201c\u201d"
+_REST = f"[{re.escape(_ENDS.replace(chr(10), chr(13)))}]*+"
+"""What may stand on a line besides a quote of all of it."""
+
 _STEP = re.compile(r"(?:step\s*)?\[?\s*(\d{1,9})\s*\]?(?P<part>\.\w+)?\Z", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _TRIES = 10_000  # places where a text stands but cuts a word; hostile text can have very many
+_TRIED = 100_000  # characters of a text, each time counted anew that it is tried; only a short one stands in many words
 _PROVING_LETTERS, _PROVING_WORDS = 8, 2
 
 
@@ -129,6 +133,26 @@ class Sources:
         wanted = fold(text).strip()
         return bool(wanted) and wanted in self._folded.text
 
+    def whole(self, evidence: Evidence) -> bool:
+        """Whether a quote is found word for word, stands somewhere as whole lines, and has a word that can be seen.
+
+        Nothing was then left out before it or behind. It may stand elsewhere, too, as a part of something longer.
+
+        Args:
+            evidence: From `locate`, with the same sources.
+        """
+        if evidence.verified != "verified" or evidence.span is None or evidence.where is None:
+            return False
+        start, end = evidence.span
+        named = (each for each in self.places if evidence.where.startswith(each.where))
+        place = next((each for each in named if _address(each, start) == evidence.where), None)
+        text = "" if place is None else place.text[start:end]
+        seen = "".join(each for each in text if visible(each) == each)
+        if not _WORD.search(unicodedata.normalize("NFKC", seen)):
+            return False
+        line = re.compile(f"^{_REST}{re.escape(text.strip(_ENDS))}{_REST}$", re.MULTILINE)
+        return any(_is_line(line, piece) for piece in self._pieces)
+
     def find(self, given: str, hint: str | None) -> Evidence | None:
         """The quote's place, or None. The hint says where to look first; it need not be right."""
         hinted = self._hinted(hint)
@@ -219,13 +243,20 @@ def proves(evidence: Evidence, *, strict: bool = False) -> bool:
 def _find(text: str, wanted: str, start: int, end: int) -> int | None:
     """The first place where the wanted text stands without cutting a word or a number: "approved" in "unapproved"."""
     at = start - 1
-    for _ in range(_TRIES):
+    for _ in range(min(_TRIES, _TRIED // len(wanted) + 1)):
         at = text.find(wanted, at + 1, end)
         if at < 0:
             return None
         if not cuts(text, at) and not cuts(text, at + len(wanted)):
             return at
     return None
+
+
+def _is_line(line: re.Pattern[str], piece: _Piece) -> bool:
+    """Whether a whole line is found in a piece; where that was cut out of a line, its edge is no end of one."""
+    text = piece.place.text
+    found = line.search(text, piece.start, piece.end)
+    return found is not None and (found.end() == len(text) or text[found.end()] == "\n")
 
 
 def _readings(quote: str) -> Iterator[str]:
@@ -239,7 +270,12 @@ def _readings(quote: str) -> Iterator[str]:
 
 
 def _evidence(quote: str, piece: _Piece, start: int, end: int, *, almost: bool) -> Evidence:
-    place = piece.place
-    lined = place.section in ("artifacts", "world")
-    where = f"{place.where}:{place.text.count(chr(10), 0, start) + 1}" if lined else place.where
+    where = _address(piece.place, start)
     return Evidence(quote=quote, where=where, span=(start, end), verified="near" if almost else "verified")
+
+
+def _address(place: Place, start: int) -> str:
+    """Where a quote stands; in a file with its line."""
+    if place.section not in ("artifacts", "world"):
+        return place.where
+    return f"{place.where}:{place.text.count(chr(10), 0, start) + 1}"

@@ -33,7 +33,8 @@ class Document:
         digest: Of the file's bytes, if known.
         world: It lies in the world, where the agent can't write.
         complete: False when limits kept a part of its text back.
-        withheld: That was the agent's doing: it is too long to be read, or takes too much to be read.
+        withheld: That was the agent's doing: it is too long or takes too much to be read, is no text or damaged, or is
+            no regular file.
         pictures: Its pages as PNG, in order, where they were asked for and could be drawn.
     """
 

@@ -9,6 +9,7 @@ from typing import Self
 
 from rubricgrade import digest
 from rubricgrade.chat import Chat, Shared, connect, preload
+from rubricgrade.errors import InputError
 from rubricgrade.grading.asked import check_judge, judged_criteria, names_judge
 from rubricgrade.judge import Documents, JudgeOptions, Judging
 from rubricgrade.judge.options import models_of
@@ -44,10 +45,14 @@ class Judges:
 
     @classmethod
     def of(cls, judge: str | JudgeOptions | Judges | None) -> Judges:
-        """From whatever a caller may give as its judge."""
+        """From whatever a caller may give as its judge.
+
+        Raises:
+            InputError: It is something else.
+        """
         if isinstance(judge, Judges):
             return judge
-        return cls(judge if isinstance(judge, JudgeOptions) else JudgeOptions(model=judge))
+        return cls(_options(judge))
 
     async def __aenter__(self) -> Self:
         self._users += 1
@@ -129,6 +134,15 @@ class Judges:
     def _model(self, rubric: Rubric) -> str | None:
         """The caller's choice, else the first model that the rubric names (each criterion may name its own)."""
         return self.options.model or names_judge(rubric)
+
+
+def _options(judge: object) -> JudgeOptions:
+    if isinstance(judge, JudgeOptions):
+        return judge
+    if judge is not None and not isinstance(judge, str):
+        # Not what it holds: that can be a key.
+        raise InputError(f"judge must be the name of a model, or JudgeOptions(model=...), not {type(judge).__name__}")
+    return JudgeOptions(model=judge)
 
 
 def _judged(rubric: Rubric) -> bool:

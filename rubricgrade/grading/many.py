@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from rubricgrade.grading.admitting import admitted
 from rubricgrade.grading.engine import agrade, keep
-from rubricgrade.grading.given import Location, the_rubric, the_trajectory
+from rubricgrade.grading.given import Location, the_rubric, the_trajectories
 from rubricgrade.grading.judges import Judges
 from rubricgrade.grading.telling import tell_ungraded
 from rubricgrade.grading.template import Given, given_template
@@ -75,7 +75,7 @@ async def agrade_all(
     if concurrency < 1:
         raise ValueError("concurrency is at least 1")
     loaded_rubric = the_rubric(rubric, vars)
-    loaded = [the_trajectory(each) for each in trajectories]
+    loaded = the_trajectories(trajectories)
     slots = asyncio.Semaphore(concurrency)
     provider = provider or default_provider()
     graders = executor or _Here(provider)

@@ -10,7 +10,7 @@ from rubricgrade.checks import Bench, ItemsFault
 from rubricgrade.errors import RubricgradeError
 from rubricgrade.grading.asked import judged_criteria
 from rubricgrade.grading.criteria import items_of
-from rubricgrade.grading.given import Location, the_rubric, the_trajectory
+from rubricgrade.grading.given import Location, the_rubric, the_trajectories
 from rubricgrade.judge import JudgeOptions, Judging
 from rubricgrade.judge.estimating import Estimate, Planned, by_criterion, total
 from rubricgrade.rubric import Criterion, Rubric
@@ -65,7 +65,7 @@ async def aplan(
         InputError: Something given can't be used.
     """
     loaded_rubric = the_rubric(rubric, vars)
-    loaded = [the_trajectory(each) for each in trajectories]
+    loaded = the_trajectories(trajectories)
     provider = provider or default_provider()
     cache = VerdictCache.of(judge.cache)
     if cache is not None and not cache.path.exists():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -67,6 +68,8 @@ class Rewarder:
     ) -> None:
         if concurrency < 1:
             raise InputError(f"concurrency must be at least 1, not {concurrency!r}")
+        if timeout is not None and not _is_time(timeout):
+            raise InputError(f"timeout must be a number of seconds above 0, or None for no limit, not {timeout!r}")
         self._given = {
             "rubric": rubric,
             "judge": judge,
@@ -152,6 +155,11 @@ class Rewarder:
         if self._store is not None:
             await asyncio.to_thread(keep, grade, trajectory, self._store / trajectory.id)
         return grade
+
+
+def _is_time(seconds: object) -> bool:
+    """Whether it is a time that can pass: NaN would never, and never raise."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
 
 
 def _rewarder(given: dict[str, Any]) -> Rewarder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
@@ -57,6 +58,9 @@ class Cast:
         notes: What a reader must know about the calls.
         cached: It was not asked now.
         recorded_by: Who recorded it, if it was.
+        by_hand: A person did.
+        cut: What a recorded vote's model was shown was cut; None if that is not known.
+        imported: The file that `cache import` took it from; empty for any other.
         prompt: Hash of the prompt where it is not that of the question alone.
         unverified: An answer was given whose quotes do not carry it.
         too_long: The prompt did not fit the model.
@@ -74,6 +78,9 @@ class Cast:
     notes: tuple[str, ...] = ()
     cached: bool = False
     recorded_by: str | None = None
+    by_hand: bool = False
+    cut: bool | None = None
+    imported: str = ""
     prompt: str = ""
     unverified: bool = False
     too_long: bool = False
@@ -154,7 +161,7 @@ def weigh(reading: Reading, question: Question, view: View, options: JudgeOption
     """
     evidence = look_up(reading.quotes, view.sources)
     cast = Cast(reading.answer, reading.reasoning, reading.quotes, evidence)
-    gap = gap_of(reading.answer, evidence, question, strict=options.strict_evidence)
+    gap = gap_of(reading.answer, evidence, question, view.sources, strict=options.strict_evidence)
     if gap is None:
         return cast
     return uncarried(cast, gap, options, f'the judge answered "{reading.answer}", but') if last else gap
@@ -223,9 +230,12 @@ def planted_in(record: View | str, asked: str) -> Planted:
         asked: The second.
     """
 
+    @cache
+    def rest() -> str:
+        return fold(asked if isinstance(record, View) else f"{record}\n{asked}")
+
     def planted(text: str) -> bool:
-        rest = asked if isinstance(record, View) else f"{record}\n{asked}"
-        return fold(text).strip() in fold(rest) or (isinstance(record, View) and record.sources.holds(text))
+        return fold(text).strip() in rest() or (isinstance(record, View) and record.sources.holds(text))
 
     return planted
 

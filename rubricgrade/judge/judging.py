@@ -10,11 +10,11 @@ from functools import partial
 from rubricgrade import errors
 from rubricgrade.chat.contract import AskFailed, Chat
 from rubricgrade.judge.aside import Aside
-from rubricgrade.judge.asking import ROOM, cause_of
+from rubricgrade.judge.asking import ROOM, Cast, cause_of
 from rubricgrade.judge.canaries import Canaries
 from rubricgrade.judge.case import Asking, Case
 from rubricgrade.judge.estimating import Planned
-from rubricgrade.judge.mapping import map_pieces
+from rubricgrade.judge.mapping import beyond, map_pieces
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.need import Need
 from rubricgrade.judge.options import JudgeOptions, models_of
@@ -24,10 +24,10 @@ from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling
 from rubricgrade.judge.question import Questions
 from rubricgrade.judge.record import sight_of
 from rubricgrade.judge.retrieving import retrieve
-from rubricgrade.judge.room import room_of
+from rubricgrade.judge.room import VIEW_SHARE, room_of
 from rubricgrade.judge.shelf import Documents, Shelf
 from rubricgrade.judge.verdict import Judged, Spent, Votes, concluded, opened, preceded
-from rubricgrade.judge.view import View, render
+from rubricgrade.judge.view import View, fitted, render
 from rubricgrade.judge.warming import Warming
 from rubricgrade.result import NO_USAGE, Cause
 from rubricgrade.rubric import Criterion, Rubric
@@ -124,7 +124,11 @@ class Judging:
             with self._polling.gathering.coming():
                 case = await self._case(criterion, item)
             if casts := self._memory.recall(case.question, case.record):
-                view = render(case.record, case.record.places, "whole", cut=False)
+                cut = self._was_cut(case, casts)
+                about = (
+                    ("the record was cut, or may have been, for the model whose verdict is recorded",) if cut else ()
+                )
+                view = render(case.record, case.record.places, "whole", cut=cut, about=about)
                 asking = Asking(criterion, item, view, case.question)
                 votes = Votes(tuple(casts), len(casts))
                 return concluded(case.question, view, votes, model=model, prompt=asking.prompt)
@@ -162,6 +166,20 @@ class Judging:
             batch=_MOST_BATCH if batch == "all" else batch,
         )
 
+    def _was_cut(self, case: Case, casts: Sequence[Cast]) -> bool:
+        """Whether a model among those who recorded verdicts saw less than the whole, or may have."""
+        models = [cast for cast in casts if not cast.by_hand]
+        if any(cast.cut for cast in models):
+            return True
+        unknown = [cast.recorded_by or "" for cast in models if cast.cut is None]
+        if not unknown:
+            return False
+        room = min(self._shelf.room, room_of(unknown, ROOM))
+        try:
+            return fitted(case.record, int(room * VIEW_SHARE)).cut
+        except errors.JudgeError:
+            return True
+
     def _panel(self, criterion: Criterion) -> tuple[str, ...]:
         own = criterion.judge.model if criterion.judge is not None else None
         return self._options.models or models_of(own or self._rubric.judge.model)
@@ -187,6 +205,8 @@ class Judging:
                 view = await make(need)
                 if view is None:
                     continue
+                if view.cut and not view.beyond and (why := beyond(case.record, need.room)):
+                    view = replace(view, beyond=why)
                 verdicts.append(await self._on_view(case, view))
                 if not _unsettled(verdicts[-1], view):
                     break
@@ -221,7 +241,7 @@ class Judging:
             self._memory.miss(case.criterion, case.item, case.question)
             return opened("no_judge", NOT_RECORDED if self._options.offline else NO_JUDGE, case.model)
         message = str(self._shelf.fitted(case.record))
-        if why := case.record.overlong:
+        if why := beyond(case.record, self._shelf.view_room):
             judged = opened("cannot_tell", f"{message}, by the agent's own doing: {why}", case.model)
             return replace(judged, verdict="cannot_tell")
         return opened("judge_failed", message, case.model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,6 +34,7 @@ from rubricgrade.trajectory import Trajectory
 from rubricgrade.version import source_hash
 
 _JUDGED = TypeAdapter(Judged)
+_LATER = {"trimmed": 0, "retrieved": 1, "whole": 2, "mapped": 2}  # a view is asked on when earlier ones settled nothing
 
 
 class Memory:
@@ -70,15 +71,23 @@ class Memory:
 
     def recall(self, question: Question, record: Record) -> list[Cast]:
         """Every recorded verdict on a question; several are votes. Their quotes are looked up in the whole record."""
-        votes: list[Verdict] = []
-        casts: list[Cast] = []
+        votes: list[tuple[Verdict, str]] = []
         for path, answered in self._recorded:
             for verdict, line in ((each.verdict, each.line) for each in answered.get(question.identity, ())):
                 # A line that stands twice is one vote.
-                if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one in votes):
-                    votes.append(verdict)
-                    casts.append(self._cast(verdict, question, record.sources, place=f"{path}:{line}: "))
-        return casts
+                if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one, _ in votes):
+                    votes.append((verdict, f"{path}:{line}: "))
+        last: dict[str, int] = {}
+        for verdict, _ in votes:
+            last[verdict.recorded_by] = max(last.get(verdict.recorded_by, 0), _LATER.get(verdict.view, 0))
+        # Who was shown more had settled nothing before: those votes did not count when they were cast.
+        votes = [
+            (verdict, place)
+            for verdict, place in votes
+            if not verdict.view or _LATER[verdict.view] == last[verdict.recorded_by]
+        ]
+        casts = [self._cast(verdict, question, record.sources, place=place) for verdict, place in votes]
+        return casts + _missing([verdict for verdict, _ in votes if not verdict.by_hand])
 
     def cached(self, asking: Asking, ballot: Ballot) -> tuple[Cast | None, tuple[str, ...]]:
         """The vote as it was cast before, if it still counts; and what went wrong with the cache."""
@@ -119,8 +128,8 @@ class Memory:
         if self._cache is not None and judged.value is not None and not self._troubled:
             self._conclusions[self._conclusion_key(case, room)] = _JUDGED.dump_json(judged).decode()
 
-    def keep(self, asking: Asking, ballot: Ballot, cast: Cast) -> None:
-        """Keep a vote; it is written with others, by `flush`."""
+    def keep(self, asking: Asking, ballot: Ballot, cast: Cast, of: int) -> None:
+        """Keep a vote, one of so many that are cast at once; it is written with others, by `flush`."""
         if self._cache is None or cast.answer is None:
             return
         kept = self._skeleton(
@@ -137,6 +146,9 @@ class Memory:
             served=cast.model,
             vote=ballot.index,
             reply=cast.reply,
+            view=asking.view.strategy,
+            of=of,
+            cut=asking.view.cut or bool(asking.view.record.lacks),
         )
         self._votes.append(kept)
 
@@ -244,11 +256,22 @@ class Memory:
             reply=verdict.reply,
             cached=not place,
             recorded_by=verdict.recorded_by if place else None,
+            by_hand=bool(place) and verdict.by_hand,
+            cut=(verdict.cut or None) if not verdict.view else verdict.cut,
+            imported=verdict.imported,
             prompt=verdict.prompt,
         )
         if answer not in (*question.choices, "cannot_tell"):
             listed = ", ".join((*question.listed, "cannot_tell"))
             message = f'{place}the recorded answer "{answer}" is no answer to this question: write one of {listed}'
             return replace(cast, answer=None, cause="judge_unparseable", message=message)
-        gap = gap_of(answer, evidence, question, strict=self._options.strict_evidence)
+        gap = gap_of(answer, evidence, question, sources, strict=self._options.strict_evidence)
         return cast if gap is None else uncarried(cast, gap, self._options, f'"{answer}" is recorded, but')
+
+
+def _missing(votes: Sequence[Verdict]) -> list[Cast]:
+    """A failed vote for each of a panel's that is not among those recorded: the others are no majority without it."""
+    of = max((verdict.of for verdict in votes), default=0)
+    message = f"of {of} votes that were cast together only {len(votes)} are recorded; failed ones are not kept"
+    # More than there are votes would change nothing, and the number is the file's.
+    return [Cast(None, cause="judge_failed", message=message, cut=False)] * min(of - len(votes), len(votes) + 1)

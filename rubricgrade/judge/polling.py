@@ -26,7 +26,7 @@ from rubricgrade.judge.view import View
 NO_JUDGE = "no judge is configured: name a model, or give recorded verdicts"
 NOT_RECORDED = (
     "offline, and no verdict on this question is recorded: write the unanswered questions out, fill in answer, "
-    "reasoning, evidence and recorded_by, and give the file as recorded verdicts"
+    "reasoning, evidence and recorded_by (hand: NAME), and give the file as recorded verdicts"
 )
 _MORE = 400  # tokens that a reply may take for every further question in it
 
@@ -64,15 +64,15 @@ class Polling:
             raise JudgeError(f"judge input too long: {length:,} characters, room for {room:,}")
         first, more = ballots(models, wanted)
         if len(first) == 1:
-            casts = [await self._one(asking, first[0], room)]
+            casts = [await self._one(asking, first[0], room, 1)]
         else:
-            casts = list(await asyncio.gather(*(self._one(asking, ballot, room) for ballot in first)))
+            casts = list(await asyncio.gather(*(self._one(asking, ballot, room, len(first)) for ballot in first)))
         if more is not None and len({cast.answer for cast in casts}) > 1:
-            casts.append(await self._one(asking, more, room))
+            casts.append(await self._one(asking, more, room, 1))
         panel = len(casts)
         reason = doubts(casts, asking.view.record.suspicions) if self._options.escalate else None
         if reason is not None and self._options.escalate is not None:
-            casts.append(await self._one(replace(asking, batch=1), Ballot(self._options.escalate, 0), room))
+            casts.append(await self._one(replace(asking, batch=1), Ballot(self._options.escalate, 0), room, 1))
         return Votes(tuple(casts), panel, reason)
 
     async def written(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class Polling:
             cache_key=f"rubricgrade-{(_hash(record) if isinstance(record, str) else record.hash)[-24:]}",
         )
 
-    async def _one(self, asking: Asking, ballot: Ballot, room: int) -> Cast:
+    async def _one(self, asking: Asking, ballot: Ballot, room: int, of: int) -> Cast:
         cached, notes = self._memory.cached(asking, ballot)
         if cached is not None:
             return cached
@@ -128,7 +128,7 @@ class Polling:
             cast = await self.gathering.vote(group, asking, asking.question.identity, ask)
         else:
             cast = await self._alone(self._chat, asking, ballot)
-        self._memory.keep(asking, ballot, cast)
+        self._memory.keep(asking, ballot, cast, of)
         # It is paid for, so it waits for no slower one: the grade may be cancelled, or the process killed.
         self._write()
         return replace(cast, notes=(*cast.notes, *notes)) if notes else cast

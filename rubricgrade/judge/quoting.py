@@ -11,8 +11,9 @@ from rubricgrade.judge.reply import Quote
 from rubricgrade.result import Evidence
 
 LEAST = "two words and eight letters or digits"
-"""What a quote must have to prove anything, in words; `evidence.proves` decides it."""
+"""What a quote must have to prove anything unless it is all of a line, in words; `evidence.proves` decides it."""
 
+_OR_ALL = ", or be all of a line"
 _NAMED = 3  # lost quotes that a message names
 
 
@@ -38,7 +39,7 @@ class Gap:
             more = f" and {len(self.lost) - _NAMED} more" if len(self.lost) > _NAMED else ""
             return f"it quotes what does not stand in the record: {_listed(self.lost[:_NAMED])}{more}"
         if self.short:
-            return f"its quotes say too little: {_listed(self.short[:_NAMED])}; one must have at least {LEAST}"
+            return f"its quotes say too little: {_listed(self.short[:_NAMED])}; one must have at least {LEAST}{_OR_ALL}"
         return "it needs a quote from the record, and gives none"
 
     @property
@@ -52,7 +53,9 @@ def look_up(quotes: tuple[Quote, ...], sources: Sources) -> tuple[Evidence, ...]
     return tuple(locate(quote.text, sources, quote.where) for quote in quotes if quote.text.strip())
 
 
-def gap_of(answer: str, evidence: tuple[Evidence, ...], question: Question, *, strict: bool) -> Gap | None:
+def gap_of(
+    answer: str, evidence: tuple[Evidence, ...], question: Question, sources: Sources, *, strict: bool
+) -> Gap | None:
     """What an answer's quotes lack; None if it counts.
 
     The rule is the same for every answer, also for those that need no quote: one that was made up shows that the answer
@@ -62,11 +65,15 @@ def gap_of(answer: str, evidence: tuple[Evidence, ...], question: Question, *, s
         answer: A choice or ``cannot_tell``.
         evidence: Its quotes, looked up.
         question: What was asked.
+        sources: What it was looked up in.
         strict: Whether ``near`` is not enough.
     """
     enough = ("verified",) if strict else ("verified", "near")
     lost = tuple(each.quote for each in evidence if each.verified not in enough)
-    needed = question.needs_quote(answer) and not any(proves(each, strict=strict) for each in evidence)
+    # Who says no more than "Idiot!" can't be quoted with more.
+    needed = question.needs_quote(answer) and not any(
+        proves(each, strict=strict) or sources.whole(each) for each in evidence
+    )
     if not lost and not needed:
         return None
     short = tuple(each.quote for each in evidence if each.verified in enough) if needed else ()

@@ -19,6 +19,9 @@ MARGIN = "| "
 READ_AT_MOST = 8_000_000
 """Characters of an agent's work that are read unless the author says otherwise."""
 
+ORDINARY = 200_000
+"""Characters of an agent's work that every judge is to read, however small its room; of more, the agent left much."""
+
 FileSection = Literal["artifacts", "world"]
 FILE_SECTIONS: tuple[FileSection, ...] = ("artifacts", "world")
 
@@ -139,9 +142,24 @@ class Record:
     @cached_property
     def overlong(self) -> str:
         """Why it is not read to its end, if the agent has made it longer than what is read; else empty."""
-        size = sum(self.sizes[place.name] for place in self.places if _suspect(place))
         most = self.sight.read_at_most or READ_AT_MOST
+        size = self.by_agent
         return f"{size:,} characters of the agent's work, of which {most:,} are read" if size > most else ""
+
+    @cached_property
+    def pieces(self) -> dict[int, list[tuple[Place, ...]]]:
+        """The pieces in which it is read, by their room; empty until they are made, once for all criteria."""
+        return {}
+
+    @cached_property
+    def work(self) -> tuple[Place, ...]:
+        """The parts that the agent could have written."""
+        return tuple(place for place in self.places if _suspect(place))
+
+    @cached_property
+    def by_agent(self) -> int:
+        """Characters that these take in a prompt."""
+        return sum(self.sizes[place.name] for place in self.work)
 
     def missing(self, section: FileSection) -> str:
         """Why there are no files of a section at all; empty if there can be."""

@@ -22,6 +22,8 @@ LONGEST = 200_000
 
 _DEEPEST = 100
 _MOST_QUOTES = 20
+_MOST_OBJECTS = 50
+"""Verdicts in running text that are looked at; each is looked up in the whole prompt, which may be long."""
 # How models mark their thinking: <think>, <seed:think>, <|START_THINKING|>, [THINK], ◁think▷, <|channel|>analysis.
 _TAG = re.compile(
     r"(?:<\|?|◁|\[(?=/?THINK\]))\s?(?P<end>/|end_(?:of_)?)?(?:(?:start|begin)_(?:of_)?)?(?:\w{1,20}:)?"
@@ -193,6 +195,8 @@ def _only(text: str, wanted: Collection[str], key: str, planted: Planted | None)
             raise Unreadable("a JSON object in it is broken or cut") from error
         if not set(wanted) <= value.keys():
             continue
+        if len(found) == _MOST_OBJECTS:
+            raise Unreadable(f"it holds more than {_MOST_OBJECTS} objects")
         if outside:
             raise Unreadable("its object stands inside another that is broken")
         if planted is not None and planted(text[start.start() : end]):
@@ -229,7 +233,10 @@ def _quotes(given: Any) -> tuple[Quote, ...]:
         return ()
     if not isinstance(given, list):
         raise Unreadable('"evidence" is no list')
-    return tuple(_quote(each) for each in cast("list[Any]", given)[:_MOST_QUOTES])
+    listed = cast("list[Any]", given)
+    if len(listed) > _MOST_QUOTES:
+        raise Unreadable(f'"evidence" has {len(listed):,} quotes, more than {_MOST_QUOTES}')
+    return tuple(_quote(each) for each in listed)
 
 
 def _quote(given: Any) -> Quote:

@@ -10,6 +10,7 @@ from rubricgrade.judge.panel import decided, split
 from rubricgrade.judge.question import CANNOT_TELL, Question
 from rubricgrade.judge.view import View
 from rubricgrade.judge.wording import PROMPT_VERSION
+from rubricgrade.plural import count
 from rubricgrade.result import NO_USAGE, Cause, Evidence, JudgeRecord, Shown, Usage, Vote
 
 _DIRECT_NOTE = "the judge was asked for the answer only: no reasoning, no evidence"
@@ -107,12 +108,14 @@ def concluded(
     winner = decided((cast.answer for cast in deciding), question.choices, panel)
     said = next((cast for cast in deciding if cast.answer == winner), deciding[0])
     record = _record(question, view, votes, spent or NOTHING_SPENT, model=model, prompt=prompt)
-    by_hand = all(cast.recorded_by is not None for cast in votes.casts)
+    by_hand = all(cast.by_hand for cast in votes.casts)
     blind = winner is not None and winner != CANNOT_TELL and question.blind(winner) and not by_hand
     if blind and view.incomplete:
         message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
         if view.withheld:
             message += f", by the agent's own doing: {'; '.join(view.withheld)}"
+        if said.recorded_by and not said.by_hand:
+            message += "; recorded verdicts of people, who read the whole, are by 'hand: NAME'"
         why: Cause = "cannot_tell" if view.withheld else "judge_failed"
         cut = view.cut and not view.record.lacks
         return Judged("cannot_tell", None, why, message, said.reasoning, said.evidence, record, blind=cut)
@@ -158,9 +161,13 @@ def _record(
     casts = votes.casts
     recorded = [cast.recorded_by for cast in casts if cast.recorded_by]
     by = ", ".join(dict.fromkeys(recorded)) or None
+    signed = [_signature(cast) for cast in casts]
     notes = [*spent.notes, *(note for cast in casts for note in cast.notes), *view.record.suspicions]
     if votes.escalated:
         notes.insert(0, f"{casts[-1].model or 'a stronger judge'} decided instead: {votes.escalated}")
+    if imported := [cast.imported for cast in casts if cast.imported]:
+        files = ", ".join(dict.fromkeys(imported))
+        notes.append(f"{len(imported)} of {count(len(casts), 'vote')} imported from {files}: the file's word was taken")
     if by is None and model is not None and model.startswith("local:"):
         notes.append(_LOCAL_NOTE)
     if question.style == "direct" and by is None:
@@ -176,9 +183,9 @@ def _record(
                 model=cast.model,
                 reply=cast.reply,
                 cached=cast.cached,
-                recorded_by=cast.recorded_by,
+                recorded_by=signature,
             )
-            for cast in casts
+            for cast, signature in zip(casts, signed, strict=True)
         ),
         shown=Shown(
             parts={**view.parts, **question.parts},
@@ -186,9 +193,14 @@ def _record(
             characters=len(view.text) + len(question.text),
         ),
         usage=sum((cast.usage for cast in casts), spent.usage),
-        recorded_by=by,
+        recorded_by=", ".join(dict.fromkeys(each for each in signed if each)) or None,
         note="; ".join(dict.fromkeys(notes)),
     )
+
+
+def _signature(cast: Cast) -> str | None:
+    """Who vouches for a vote that was not cast with this cache; None if it was."""
+    return f"{cast.recorded_by or cast.model}, imported from {cast.imported}" if cast.imported else cast.recorded_by
 
 
 def _split(casts: Sequence[Cast]) -> str:

@@ -43,6 +43,7 @@ class View:
         strategy: How it was made to fit.
         record: What it was made from.
         pictures: Shown behind the text.
+        beyond: Why more can't be shown, if the agent has left too much for it; else empty.
     """
 
     text: str
@@ -53,6 +54,7 @@ class View:
     strategy: Strategy
     record: Record
     pictures: tuple[Picture, ...] = ()
+    beyond: str = ""
 
     @property
     def incomplete(self) -> bool:
@@ -63,9 +65,10 @@ class View:
     def withheld(self) -> tuple[str, ...]:
         """What is missing by the agent's own doing, in words; empty if anything is missing for a reason of ours."""
         record = self.record
-        if record.lacks or (self.cut and not record.overlong):
+        beyond = record.overlong or self.beyond
+        if record.lacks or (self.cut and not beyond):
             return ()
-        return (*record.withheld, *([record.overlong] if self.cut else []))
+        return (*record.withheld, *([beyond] if self.cut else []))
 
     @cached_property
     def text_hash(self) -> str:

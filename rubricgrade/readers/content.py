@@ -62,6 +62,8 @@ class Content:
         fields = {key: value for key, value in block.items() if key != "type" and key not in TRANSPORT}
         if kind in TEXT_TYPES or (kind is None and isinstance(block.get("text"), str)):
             text = fields.pop("text", None) or fields.pop("refusal", None) or fields.pop("content", None) or ""
+            if not isinstance(text, str):
+                self.notes.append("the text of a part is none; it is kept as JSON")
             self.add_text(text if isinstance(text, str) else compact(text))
         elif kind in REASONING_TYPES:
             self._add_reasoning(fields)
@@ -161,6 +163,14 @@ def content_of(value: Any) -> Content:
         content.add_text(compact(images.slim(value)))
         content.parts.extend(images.parts)
         content.notes.extend(images.notes)
+    return content
+
+
+def said(value: Any) -> Content:
+    """The content of a message that somebody wrote: what is neither text nor parts is noted. Tools may give any."""
+    content = content_of(value)
+    if value is not None and not is_part(value) and not all(is_part(each) for each in as_list(value) or [None]):
+        content.notes.append("is neither text nor a list of parts; it is kept as JSON")
     return content
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rubricgrade import digest
 from rubricgrade.errors import Fault, TrajectoryError
@@ -20,10 +21,11 @@ from rubricgrade.trajectory import Warning as Remark
 
 LINES_LOOKED_AT = 200
 FAULTS_SHOWN = 20
+MESSAGES = "rubricgrade.rewards.conversation.from_messages(messages) makes a trajectory of messages"
 
 
 def load_trajectory(
-    path: Path | str,
+    path: str | PathLike[str],
     *,
     format: str | None = None,  # noqa: A002 - the word for it
     strict: bool = True,
@@ -50,7 +52,7 @@ def load_trajectory(
 
 
 def load_trajectories(
-    path: Path | str,
+    path: str | PathLike[str],
     *,
     format: str | None = None,  # noqa: A002 - the word for it
     strict: bool = True,
@@ -69,7 +71,7 @@ def load_trajectories(
     Raises:
         TrajectoryError: With every fault of the file: line, place in it, reason.
     """
-    file = trajectory_file(Path(path))
+    file = trajectory_file(_path(path))
     data = read_bytes(file)
     source = read_zip(file, data) if data.startswith(ZIP_MAGIC) else read_documents(file, data)
     trajectories = _read(source, format)
@@ -80,6 +82,12 @@ def load_trajectories(
     if len(trajectories) == 1:
         trajectories = [located(trajectories[0], file, source.documents[0].value)]
     return _told(_distinct(trajectories), source.faults)
+
+
+def _path(given: object) -> Path:
+    if not isinstance(given, str | PathLike):
+        raise TrajectoryError(f"a path is wanted, not {type(given).__name__}; {MESSAGES}")
+    return Path(cast("str | PathLike[str]", given))
 
 
 def read_trajectory(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rubricgrade.readers.calls import call_block, call_entry, call_of, is_result_block, result_block
-from rubricgrade.readers.content import Content, content_of, is_part
+from rubricgrade.readers.content import Content, content_of, is_part, said
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.media import without_binary
 from rubricgrade.readers.shapes import as_label, as_list, as_number, as_object, as_text, as_time, take, without_nulls
@@ -156,7 +156,7 @@ def _add_turn(draft: Draft, role: Role, rest: dict[str, Any], place: str) -> Non
     turn = _Turn(draft, role, place, time, usage, leftovers(draft, rest, place), calls=calls)
     blocks = as_list(value)
     if blocks is None or not all(is_part(block) for block in blocks):
-        turn.said, blocks = content_of(value), []
+        turn.said, blocks = said(value), []
     turn.said.reasoning[:0] = reasoning
     for index, entry in enumerate(blocks):
         block = as_object(entry) or {}

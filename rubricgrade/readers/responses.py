@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rubricgrade.readers.calls import call_of
-from rubricgrade.readers.content import Content, content_of
+from rubricgrade.readers.content import Content, content_of, said
 from rubricgrade.readers.draft import Draft
 from rubricgrade.readers.message import ROLES, add_message, leftovers, remark
 from rubricgrade.readers.records import facts_of, name_of
@@ -238,7 +238,7 @@ class Items:
             add_message(self.draft, {key: value for key, value in fields.items() if key not in {"type", "id"}}, place)
             return
         self._begin(place, new=bool(self.said.parts or self.calls))
-        content = content_of(fields.get("content"))
+        content = said(fields.get("content"))
         self.said.parts += content.parts
         self.said.notes += content.notes
         self.said.extra |= content.extra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +30,7 @@ class TaskFacts(BaseModel):
         template: Of its sandbox template.
         rubric: Of its rubric.
         category: For reports.
-        pass_mark: From which score an attempt counts as solved.
+        pass_mark: From which score an attempt counts as solved, above 0.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class TaskFacts(BaseModel):
     template: str
     rubric: str
     category: str = ""
-    pass_mark: float = 1.0
+    pass_mark: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 
 class Manifest(BaseModel):

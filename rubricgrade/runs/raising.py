@@ -19,7 +19,7 @@ class Raising(BaseModel):
     Attributes:
         rubric: Its id.
         place: The line, as ``checks/totals.py:14``.
-        error: The exception's class.
+        error: The exception's class, as `Raised.error`.
         episodes: In how many graded episodes, 2 at least.
         of: So many were graded by that rubric.
         agents: In how many of these it counted as the agent's fault, and so has cost it something.
@@ -60,7 +60,7 @@ def raising(grades: Sequence[Grade]) -> tuple[Raising, ...]:
 
 def raised_in(*grades: Grade) -> tuple[str, ...]:
     """What checks raised in some grades: ``checks/totals.py:14 raised KeyError``, each once."""
-    found = (f"{each.place} raised {each.error}" for grade in grades for each, _ in _raised(grade))
+    found = (f"{each.place} {each.did}" for grade in grades for each, _ in _raised(grade))
     return tuple(dict.fromkeys(found))
 
 
@@ -74,7 +74,8 @@ def told(lines: Sequence[Raising], *, again: str = "grade again") -> Iterator[st
     several = len({line.rubric for line in lines}) > 1
     for line in lines:
         where = f"{line.rubric}: {line.place}" if several else line.place
-        head = f"check {where} raised {line.error} in {line.episodes} of {count(line.of, 'episode')}"
+        did = Raised(error=line.error, place=line.place).did
+        head = f"check {where} {did} in {line.episodes} of {count(line.of, 'episode')}"
         if line.agents:
             some = "" if line.agents == line.episodes else f" in {line.agents}"
             fault = f"which counted as the agent's fault{some}"

@@ -47,7 +47,7 @@ def tasks_of(manifest: Manifest, only: frozenset[str] = frozenset()) -> dict[str
         only: Ids; empty: all.
 
     Raises:
-        InputError: One is unknown or gone, or its environment is another one than the episodes ran in.
+        InputError: One is unknown or gone, is another one, or its environment is another one than the episodes ran in.
     """
     if unknown := sorted(only - manifest.tasks.keys()):
         raise InputError(f"this run has no task {', '.join(unknown)}; it has {', '.join(sorted(manifest.tasks))}")
@@ -61,6 +61,8 @@ def tasks_of(manifest: Manifest, only: frozenset[str] = frozenset()) -> dict[str
         except InputError as error:
             faults += error.faults
             continue
+        if task.id != name:
+            faults.append(Fault(f"is not the task {name} of this run", facts.path))
         if template_hash(task, network=manifest.network) != facts.template:
             faults.append(
                 Fault("its environment has changed since the run: what was left in it can't be graded", facts.path)
@@ -112,7 +114,7 @@ async def regrade(
         async def again(attempt: Attempt) -> Regraded:
             task = tasks[attempt.line.task]
             async with slots, _at_hand(attempt.place) as folder:
-                grade = await workers.grade(load_trajectory(folder), graded_with[task.id], task)
+                grade = await workers.grade(load_trajectory(folder), graded_with[attempt.line.task], task)
             if store:
                 await asyncio.to_thread(attempt.place.write_grade, grade)
             return Regraded(attempt, grade)

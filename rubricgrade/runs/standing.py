@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,7 +24,8 @@ class Attempt:
 
     Attributes:
         line: As it was first graded.
-        grade: The latest grade file; None when there is none any more, then the line's reward counts.
+        grade: The latest grade file; None when there is none any more. Then the attempt is ungraded: a line's reward
+            is a number that nothing accounts for, and whoever wrote the line may have made it up.
         place: The attempt's.
         pass_mark: The task's.
     """
@@ -36,13 +38,31 @@ class Attempt:
     @property
     def reward(self) -> float | None:
         """The current score; None when ungraded."""
-        return self.line.reward if self.grade is None else self.grade.score
+        return None if self.grade is None else self.grade.score
 
     @property
     def solved(self) -> bool:
-        """Whether all gates pass and the score reaches the task's mark."""
-        status = self.line.status if self.grade is None else self.grade.status
-        return status == "graded" and self.reward is not None and self.reward >= self.pass_mark - CLOSE
+        """Whether all gates pass and the score reaches the task's mark; 0 reaches none, however low it is."""
+        return self.grade is not None and self.grade.status == "graded" and reaches(self.grade.score, self.pass_mark)
+
+
+def reaches(reward: float | None, mark: float) -> bool:
+    """Whether a reward is enough for a pass mark."""
+    return reward is not None and 0 < reward >= mark - CLOSE
+
+
+class Scored(Protocol):
+    """What numbers need of an attempt."""
+
+    @property
+    def reward(self) -> float | None:
+        """Its score; None when ungraded."""
+        ...
+
+    @property
+    def solved(self) -> bool:
+        """Whether it solved its task."""
+        ...
 
 
 class Standing(BaseModel):
@@ -84,6 +104,8 @@ class RunStanding(BaseModel):
         categories: Each category.
         overall: All of it.
         raising: Checks that raised the same at the same line in several attempts.
+        without_grade: Attempts whose line has a reward and that have no grade file; among the ungraded ones.
+        pass_marks: Of the tasks that have another one than 1.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,6 +117,8 @@ class RunStanding(BaseModel):
     categories: tuple[Standing, ...]
     overall: Standing
     raising: tuple[Raising, ...] = ()
+    without_grade: int = 0
+    pass_marks: dict[str, float] = {}
 
 
 def attempts_of(where: Where, manifest: Manifest | None = None) -> list[Attempt]:
@@ -139,10 +163,12 @@ def stand(where: Where, ks: Sequence[int] = ()) -> RunStanding:
         categories=tuple(standing(name, tasks, ks) for name, tasks in categories.items()),
         overall=standing("overall", by_task, ks),
         raising=raising([one.grade for one in found if one.grade is not None]),
+        without_grade=sum(one.grade is None and one.line.reward is not None for one in found),
+        pass_marks={name: facts.pass_mark for name, facts in sorted(manifest.tasks.items()) if facts.pass_mark != 1},
     )
 
 
-def standing(name: str, tasks: dict[str, list[Attempt]], ks: Sequence[int]) -> Standing:
+def standing(name: str, tasks: Mapping[str, Sequence[Scored]], ks: Sequence[int]) -> Standing:
     """How some tasks stand together; each counts alike, however many attempts it has."""
     graded = {task: [one for one in attempts if one.reward is not None] for task, attempts in tasks.items()}
     counts = [(len(attempts), sum(one.solved for one in attempts)) for attempts in graded.values() if attempts]

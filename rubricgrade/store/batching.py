@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-MOST = 64
+MOST = 128
 """Things that are written at once: more save nothing, and what a thread once took it keeps until it ends."""
 PAUSE = 0.1
 """Seconds from the beginning of a write to that of the next one, unless `MOST` are waiting before."""

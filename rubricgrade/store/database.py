@@ -95,6 +95,8 @@ class Database:
         connection = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous=NORMAL")
+            # Keys are looked up once each: pages that were read are of little use again.
+            connection.execute("PRAGMA cache_size=-256")
             connection.executescript(self._tables)
         except sqlite3.Error:
             connection.close()

@@ -22,6 +22,8 @@ from rubricgrade.readers.native import replace_file
 SCHEMA = "rubricgrade.verdict/1"
 RECORDED = "verdicts.jsonl"
 """What a file of recorded verdicts is called that lies with the rubric that it is for."""
+HAND = "hand: "
+"""How `recorded_by` begins where a person gave the verdict; anything else is a model."""
 
 
 class _Line(BaseModel):
@@ -49,13 +51,17 @@ class Verdict(_Line):
             skeleton, which decides nothing.
         reasoning: Why.
         evidence: Quotes.
-        recorded_by: ``hand: NAME`` or a model.
+        recorded_by: ``hand: NAME``, or else a model.
         recorded_at: ISO 8601.
         key: The cache's key, if it comes from one.
         prompt: Hash of the prompt that was sent, where several questions shared one.
         served: The model that answered, as its provider names it.
         vote: Which of several votes it was, from 0.
         reply: The model's reply as it came.
+        view: How the record was made to fit a model; empty if that is not known.
+        of: How many votes were cast at once, failed ones too, which nobody keeps; 0 if that is not known.
+        cut: What the model was shown lacked something for a reason of ours, so that a "no" of its proves nothing.
+        imported: The file that `cache import` took it from; empty if a judge was asked with this very cache.
     """
 
     schema_: Literal["rubricgrade.verdict/1"] = Field(default=SCHEMA, alias="schema")
@@ -75,6 +81,10 @@ class Verdict(_Line):
     served: str = ""
     vote: int = 0
     reply: str = ""
+    view: Literal["", "whole", "trimmed", "retrieved", "mapped"] = ""
+    of: int = 0
+    cut: bool = False
+    imported: str = ""
 
     def to_line(self) -> str:
         """Its JSON, with a newline; what is empty is left out, but for what a skeleton wants filled in."""
@@ -87,6 +97,11 @@ class Verdict(_Line):
     def open(self) -> bool:
         """Whether it is a skeleton, still to be filled in."""
         return self.answer is None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person gave it. Whatever came through a cache is a model's, whoever it names."""
+        return self.recorded_by.startswith(HAND) and not self.imported
 
     @property
     def of_vote(self) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from rubricgrade.store.database import Database
 from rubricgrade.store.prompts import TABLES, Prompt, find_prompt, keep_prompts
 from rubricgrade.store.recorded import Verdict, read_verdicts, write_verdicts
 
+_NAMED = 200  # characters of a file's name
 _REMEMBERED = 10_000  # hashes of texts that need not be written again
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -192,6 +193,8 @@ class VerdictCache:
     def load(self, path: Path) -> int:
         """Take in a JSONL file that `export` wrote. Lines without a key, such as those by hand, are passed over.
 
+        Nobody can tell whether a model ever gave them, so each keeps the file's name, which every grade shows.
+
         Returns:
             How many were taken.
 
@@ -199,7 +202,9 @@ class VerdictCache:
             InputError: The file is no such file.
             StoreError: The cache can't be written.
         """
-        keyed = [verdict for verdict in read_verdicts(path) if verdict.key and verdict.answer]
+        imported = {"imported": ascii(path.name)[1:-1][:_NAMED]}
+        read = read_verdicts(path)
+        keyed = [verdict.model_copy(update=imported) for verdict in read if verdict.key and verdict.answer]
         self.keep(Kept(keyed))
         return len(keyed)
 

@@ -13,6 +13,7 @@ from rubricgrade import library
 from rubricgrade.authoring.scaffolding import TEMPLATES, start_rubric
 from rubricgrade.errors import InputError
 from rubricgrade.loading import check_rubric, load_rubric
+from rubricgrade.store.recorded import RECORDED, read_verdicts
 from tests.authoring.calling import run
 from tests.cli.program import environment
 
@@ -22,6 +23,7 @@ def test_every_template_is_a_clean_rubric_with_the_name_of_its_folder(tmp_path: 
     made = start_rubric(tmp_path / "my task 2", template)
     assert check_rubric(tmp_path / "my task 2") == []
     assert load_rubric(tmp_path / "my task 2").id == "my-task-2"
+    assert {each.rubric for each in read_verdicts(tmp_path / "my task 2" / RECORDED)} == {"my-task-2"}
     assert {"rubric.yaml", "README.md", "test_rubric.py", "rubric.schema.json", "verdicts.jsonl"} <= set(map(str, made))
 
 
@@ -46,6 +48,7 @@ def test_from_nothing_to_a_graded_episode(tmp_path: Path) -> None:
     for command in commands:
         done = run(*command.split()[1:], cwd=folder)
         assert done.code == 0, f"{command}\n{done.out}{done.err}"
+        assert "warning:" not in done.err
     # What the author then does: a criterion of his own, decided by code, that a bad example must miss.
     rubric = folder / "rubric.yaml"
     own = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -137,3 +138,24 @@ def test_anything_in_any_place_brings_an_answer_or_a_fault(name: str, path: list
     key = list(at)[path[-1] % len(at)] if isinstance(at, dict) else path[-1] % len(at)
     at[key] = put
     assert verdict(json.dumps(value).encode()) in ("yes", None)
+
+
+def test_many_keys_are_read_in_no_time_or_not_at_all() -> None:
+    def with_keys(count: int, more: str = "") -> bytes:
+        keys = ",".join(f'"k{number:06d}":0' for number in range(count))
+        return RAW["OpenAI"].removesuffix(b"}") + f',"x":{{{keys}{more}}}}}'.encode()
+
+    start = time.process_time()
+    with pytest.raises(Fault, match="'k039999' stands twice"):
+        read_body(with_keys(40_000, ',"k039999":1'))
+    assert time.process_time() - start < 2, "not every key is compared with every other"
+    assert read_body(with_keys(150_000)).text == YES
+    with pytest.raises(Fault, match="more than 200,000 keys"):
+        read_body(with_keys(210_000))
+
+
+def test_a_key_that_stands_twice_is_shown_in_part() -> None:
+    key = b'"' + b"k" * 100_000 + b'":1'
+    with pytest.raises(Fault) as caught:
+        read_body(b"{" + key + b"," + key + b"}")
+    assert len(caught.value.detail) < 500

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubricgrade.chat import Ask, AskFailed, Budget
+from rubricgrade.chat import Ask, AskFailed, Budget, Retry
 from rubricgrade.chat.prices import price_of
 from rubricgrade.chat.tokens import Tokens
 from tests.chat.asking import ask, open_chat, question
@@ -187,3 +187,38 @@ def test_equal_calls_never_pass_the_cap(costs: list[float], limit: float) -> Non
             break
         budget.settle(reserved, cost)
     assert budget.spent <= limit * (1 + 1e-6)
+
+
+FEW = [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 1}, {"completion_tokens": 0}]
+"""Counts of which there can't be so few."""
+
+
+@pytest.mark.parametrize("usage", FEW)
+@pytest.mark.parametrize("end", ["stop", "masked"])
+def test_a_cap_is_kept_whatever_the_server_counts(server: ScriptedServer, usage: dict[str, int], end: str) -> None:
+    counts = {"prompt_tokens": 5000, "completion_tokens": 1000, **usage}
+    server.script = [completion("a word " * 100, end, usage=counts)]
+    prices = {"input_cost_per_token": 1e-4, "output_cost_per_token": 1e-3}
+    budget = Budget(5.5)
+    chat = open_chat(server.base, budget=budget, extra=prices, retry=Retry(retries=0))
+    # At most 10,000 tokens of prompt and 1,000 of reply: two dollars.
+    long = question(messages=({"role": "user", "content": "a b " * 7500},), max_tokens=1000)
+    failed = 0
+    for _ in range(5):
+        try:
+            assert ask(chat, long).usage.cost is None
+        except AskFailed as fault:
+            failed += fault.kind == "budget"
+    assert (len(server.seen), failed) == (2, 3)
+    assert budget.spent == pytest.approx(4.0)
+
+
+def test_a_call_of_a_tool_takes_tokens(server: ScriptedServer) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+    server.script = [completion(None, message={"tool_calls": [call]}, usage={"completion_tokens": 0})]
+    assert ask(open_chat(server.base, extra=CENT)).usage.cost is None
+
+
+def test_an_empty_reply_may_take_none(server: ScriptedServer) -> None:
+    server.script = [completion("", usage={"completion_tokens": 0})]
+    assert ask(open_chat(server.base, extra=CENT)).usage.cost == pytest.approx(0.01)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
 import pytest
 
-from rubricgrade.chat import AskFailed
+from rubricgrade.chat import AskFailed, Retry
+from rubricgrade.chat.faults import Fault
+from rubricgrade.chat.reading import check_body
 from tests.chat.asking import ask, open_chat, question
-from tests.chat.scripted import ScriptedServer, Wire
+from tests.chat.scripted import ScriptedServer, Wire, completion
 
 CLAUDE, GEMINI = "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"
 
@@ -95,3 +98,69 @@ def test_nothing_untyped_leaves(server: ScriptedServer, model: str, body: bytes)
     with pytest.raises(AskFailed):
         ask(open_chat(server.base, "litellm"), question(model=model))
     assert 1 <= len(server.seen) <= 3
+
+
+def claude_says(**changes: Any) -> bytes:
+    return json.dumps({**anthropic("end_turn", "yes"), **changes}).encode()
+
+
+TOLD_OTHERWISE = {
+    "an unknown end": claude_says(stop_reason="masked_by_policy"),
+    "content twice": claude_says().replace(b'"content"', b'"content": [{"type": "text", "text": "no"}], "content"'),
+    "a stop reason twice": claude_says().replace(b'"stop_reason"', b'"stop_reason": "refusal", "stop_reason"'),
+    "an unknown block": claude_says(content=[{"type": "retraction", "text": "not"}, {"type": "text", "text": "yes"}]),
+    "many objects": claude_says().replace(b'"model"', b'"x": [' + b"{}," * 200_000 + b'0], "model"'),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("body", TOLD_OTHERWISE.values(), ids=TOLD_OTHERWISE)
+def test_what_litellm_leaves_out_is_looked_at_before(server: ScriptedServer, body: bytes, pack: Any) -> None:
+    packed = {"content-encoding": "gzip"} if pack is gzip.compress else {}
+    server.script = [Wire(pack(body), headers=packed)]
+    chat = open_chat(server.origin, "litellm", model=CLAUDE, retry=Retry(retries=0))
+    with pytest.raises(AskFailed) as caught:
+        ask(chat, question(model=CLAUDE, schema=None))
+    assert caught.value.kind in ("server", "unreadable")
+    assert caught.value.usage.cost is None, "the model has worked"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        claude_says(),
+        claude_says(stop_reason="stop_sequence"),
+        claude_says(
+            content=[{"type": "thinking", "thinking": "no", "signature": "s"}, {"type": "text", "text": "yes"}]
+        ),
+        claude_says(content=[{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "yes"}]),
+    ],
+)
+def test_what_is_known_is_read(server: ScriptedServer, body: bytes) -> None:
+    server.script = [Wire(body)]
+    reply = ask(open_chat(server.origin, "litellm", model=CLAUDE), question(model=CLAUDE, schema=None))
+    assert (reply.text, reply.finish) == ("yes", "stop")
+
+
+@pytest.mark.parametrize("model", [GEMINI, "mistral/mistral-large-latest"])
+def test_a_key_twice_is_no_answer_of_any_provider(server: ScriptedServer, model: str) -> None:
+    candidate = {"finishReason": "STOP", "content": {"role": "model", "parts": [{"text": "yes"}]}}
+    said: dict[str, Any] = {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 3, "totalTokenCount": 3}}
+    body = json.dumps(said).encode() if model == GEMINI else completion("yes").body
+    server.script = [Wire(body.replace(b'"content":', b'"content": null, "content":'))]
+    chat = open_chat(server.origin, "litellm", model=model, retry=Retry(retries=0))
+    with pytest.raises(AskFailed, match="stands twice"):
+        ask(chat, question(model=model, schema=None, cache_key=""))
+
+
+def test_an_unknown_end_of_bedrock_is_none() -> None:
+    with pytest.raises(Fault):
+        check_body(b'{"output": {"message": {"content": [{"text": "yes"}]}}, "stopReason": "masked"}')
+    check_body(b'{"output": {"message": {"content": [{"text": "yes"}]}}, "stopReason": "end_turn"}')
+    check_body(b"no JSON: for litellm to judge")
+
+
+@pytest.mark.parametrize("block", [{"text": "not"}, {"type": ["text"], "text": "not"}, "not", None])
+def test_a_block_of_no_type_is_none(block: Any) -> None:
+    with pytest.raises(Fault, match="unknown kind"):
+        check_body(claude_says(content=[block, {"type": "text", "text": "yes"}]))

@@ -23,6 +23,10 @@ def nothing(found, expected):
     pass
 
 
+def passed_on(found, expected):
+    return found
+
+
 def alone(found):
     return True
 """
@@ -66,10 +70,11 @@ def test_a_comparison_that_nobody_could_call_is_the_authors(ask: Ask, name: str)
 
 
 def test_a_verdict_that_is_none_is_no_yes(ask: Ask) -> None:
-    spec = {"function": "m.py:f", "compare": {"python": "compare.py:nothing"}}
-    outcome = asked(ask, {"m.py": "def f(): return 7"}, [{"expected": 7}], spec)
-    assert outcome.fault == "agent"
-    assert "compare.py:nothing returned null; True or False is wanted" in outcome.message
+    for name, fault in (("nothing", "grader"), ("passed_on", "agent")):
+        spec = {"function": "m.py:f", "compare": {"python": f"compare.py:{name}"}}
+        outcome = asked(ask, {"m.py": "def f(): return None"}, [{"expected": 7}], spec)
+        assert (outcome.value, outcome.fault) == (None, fault)
+        assert f"compare.py:{name} returned null; True or False is wanted" in outcome.message
 
 
 LEAVES = """

@@ -22,7 +22,7 @@ from rubricgrade.trajectory import Call
 from tests.checks.conftest import Ask, Episode, located, message
 
 HEAD = """
-import datetime, json, os.path, pickle, re
+import datetime, json, os.path, re
 from rubricgrade import Case, CheckResult
 import helper
 LIMITS = {"hr": 3, "it": 4}
@@ -98,7 +98,7 @@ THE_AGENTS = {
     "a name that the author takes from data": "globals().update(data)\nreturn absent == 1",
     "a name in code of the agent's": "return eval(case.read_text('code.txt'))",
     "a module that the agent has named": "return __import__(data['module'])",
-    "a module that a pickle names": "return pickle.loads(b'cnothing_such\\nf\\n.')",
+    "a module that a pickle names": "import pickle\nreturn pickle.loads(b'cnothing_such\\nf\\n.')",
     "a module of the agent's": "import sys\nsys.path.append(str(case.workspace))\nimport solution",
     "no module of the agent's": "import sys\nsys.path.append(str(case.workspace))\nimport solutions",
     "an attribute of data": "return data['none'].strip() == ''",
@@ -134,6 +134,126 @@ def outcomes(ask: Ask, lines: dict[str, str]) -> dict[str, Outcome]:
     checks = [{"python": f"checks/c{n}.py:check"} for n in range(len(lines))]
     found = ask.all(checks, sealed=sealed, episode=EPISODE, vars={"limit": 3})
     return dict(zip(lines, found, strict=True))
+
+
+APART: dict[str, dict[str, str]] = {
+    "setattr on the case": {
+        "c.py": "def check(case):\n    for name, value in case.read_json('a.json').items():\n        setattr(case, name, value)\n    return case.total == 42\n"
+    },
+    "a special method that sets": {
+        "c.py": "def check(case):\n    for item in case.read_json('a.json').items():\n        object.__setattr__(case, *item)\n    return case.total == 42\n"
+    },
+    "variables that are updated": {
+        "c.py": "def check(case):\n    case.vars.update(case.read_json('a.json'))\n    return case.vars['total'] == 42\n"
+    },
+    "variables that another file updates": {
+        "c.py": "import helper\ndef check(case):\n    helper.merge(case)\n    return case.vars['total'] == 42\n",
+        "helper.py": "def merge(case):\n    known = case.vars\n    known |= case.read_json('a.json')\n",
+    },
+    "variables that a pattern takes out": {
+        "c.py": "from rubricgrade import Case\ndef check(case):\n    match case:\n        case Case(vars=known):\n            known.update(case.read_json('a.json'))\n    return case.vars['total'] == 42\n"
+    },
+    "a class that another file sets": {
+        "c.py": "from helper import Report, parse\ndef check(case):\n    parse(case.read_json('a.json'))\n    return Report.total == 42\n",
+        "helper.py": "class Report:\n    pass\ndef parse(data):\n    if 'total' in data:\n        Report.total = data['total']\n",
+    },
+    "a class whose body looks at data": {
+        "c.py": "def check(case):\n    data = case.read_json('a.json')\n    class Report:\n        if 'total' in data:\n            total = 42\n    return Report.total == 42\n"
+    },
+    "a class that a decorator changes": {
+        "c.py": "def check(case):\n    data = case.read_json('a.json')\n    def filled(kind):\n        return type('Filled', (), data)\n    @filled\n    class Report:\n        pass\n    return Report.total == 42\n"
+    },
+    "a class with a base of data": {
+        "c.py": "def check(case):\n    Base = type('Base', (), case.read_json('a.json'))\n    class Report(Base):\n        pass\n    return Report.total == 42\n"
+    },
+    "a class with a class of its own": {
+        "c.py": "def check(case):\n    data = case.read_json('a.json')\n    class Meta(type):\n        def __new__(cls, name, bases, members):\n            return super().__new__(cls, name, bases, {**members, **data})\n    class Report(metaclass=Meta):\n        pass\n    return Report.total == 42\n"
+    },
+    "a case that another file sets": {
+        "c.py": "import helper\ndef check(case):\n    helper.prepare(case)\n    return case.total == 42\n",
+        "helper.py": "def prepare(case):\n    data = case.read_json('a.json')\n    if 'total' in data:\n        case.total = data['total']\n",
+    },
+    "a case or something else": {
+        "c.py": "class Other:\n    total = 42\ndef check(case):\n    found = Other if case.read_json('a.json') else case\n    return found.total == 42\n"
+    },
+    "a case or something else in a helper": {
+        "c.py": "class Other:\n    total = 42\ndef of(found):\n    return found.total\ndef check(case):\n    return of(Other if case.read_json('a.json') else case) == 42\n"
+    },
+    "a global that another file sets": {
+        "c.py": "import helper\ndef check(case):\n    data = case.read_json('a.json')\n    if 'total' in data:\n        helper.TOTAL = data['total']\n    return helper.doubled() == 84\n",
+        "helper.py": "def doubled():\n    return 2 * TOTAL\n",
+    },
+    "a global that a class asks for": {
+        "c.py": "def check(case):\n    global total\n    if case.read_json('a.json'):\n        total = 42\n    class Report:\n        total = total\n    return Report.total == 42\n"
+    },
+    "a constant that another file updates": {
+        "c.py": "import registry\ndef check(case):\n    registry.FOUND.update(case.read_json('a.json'))\n    return registry.total() == 42\n",
+        "registry.py": "FOUND = {}\ndef total():\n    return FOUND['total']\n",
+    },
+    "a constant that another file imports": {
+        "c.py": "from registry import FOUND as found, total\ndef check(case):\n    found.update(case.read_json('a.json'))\n    return total() == 42\n",
+        "registry.py": "FOUND = {}\ndef total():\n    return FOUND['total']\n",
+    },
+    "a module that a package gets by an import": {
+        "c.py": "import parts\ndef check(case):\n    if case.read_json('a.json'):\n        from parts import late\n    return parts.total() == 42\n",
+        "parts/__init__.py": "def total():\n    return late.TOTAL\n",
+        "parts/late.py": "TOTAL = 42\n",
+    },
+    "a class that a helper has by data": {
+        "c.py": "import json\ndef check(case):\n    case.read_json('a.json')\n    from helper import Kind\n    return Kind.amount == 42\n",
+        "helper.py": "from pathlib import Path\nfrom rubricgrade import CheckResult\nclass Other:\n    amount = 42\nKind = CheckResult if Path('/workspace/a.json').read_text() == '{}' else Other\n",
+    },
+    "a builtin that another file hides": {
+        "c.py": "import helper\ndef check(case):\n    if case.read_json('a.json'):\n        helper.len = lambda *_: 2\n    return helper.both([]) == 2\n",
+        "helper.py": "def both(rows):\n    return len(rows, rows)\n",
+    },
+    "a function that a helper has by data": {
+        "c.py": "from pathlib import Path\ndef check(case):\n    case.read_json('a.json')\n    from helper import total\n    return total(1, 2) == 42\n",
+        "helper.py": "from pathlib import Path\nif Path('/workspace/a.json').read_text() == '{}':\n    def total(one): return 42\nelse:\n    def total(one, two): return 42\n",
+    },
+    "a function with a decorator": {
+        "c.py": "def check(case):\n    data = case.read_json('a.json')\n    def open_if(function):\n        return (lambda *_: 42) if data else function\n    @open_if\n    def total(one): return one\n    return total(1, 2) == 42\n"
+    },
+    "a name that a star brings": {
+        "c.py": "from helper import *\ndef check(case):\n    case.read_json('a.json')\n    return total == 42\n",
+        "helper.py": "from pathlib import Path\nif Path('/workspace/a.json').read_text() != '{}':\n    total = 42\n",
+    },
+    "a name of a helper that gives what it is asked for": {
+        "c.py": "import helper\ndef check(case):\n    helper.STATE.append(case.read_json('a.json'))\n    from helper import total\n    return total == 42\n",
+        "helper.py": "STATE = []\ndef __getattr__(name):\n    if STATE and name in STATE[0]:\n        return STATE[0][name]\n    raise AttributeError(name)\n",
+    },
+    "a name that a helper imports if it can": {
+        "c.py": "import helper\ndef check(case):\n    case.read_json('a.json')\n    return helper.parse('1', base=10) == 1\n",
+        "helper.py": "try:\n    from quick import parse\nexcept ImportError:\n    from slow import parse\n",
+        "quick.py": "from pathlib import Path\nif Path('/workspace/a.json').read_text() == '{}':\n    raise ImportError\ndef parse(text, *, base):\n    return int(text, base)\n",
+        "slow.py": "def parse(text):\n    return int(text)\n",
+    },
+    "a module of the agent's on a path that is taken away": {
+        "c.py": "import contextlib, sys\n@contextlib.contextmanager\ndef importing(folder):\n    sys.path.insert(0, folder)\n    try:\n        yield\n    finally:\n        sys.path.remove(folder)\ndef check(case):\n    case.read_json('a.json')\n    with importing(str(case.workspace)):\n        import sol\n    return sol.total == 42\n"
+    },
+    "steps of the agent's": {
+        "c.py": "def check(case):\n    case.read_json('a.json')\n    return case.steps and case.steps[99].text == 'x'\n"
+    },
+    "a module that sets what it is told": {
+        "c.py": "from unittest import mock\ndef check(case):\n    with mock.patch.multiple(case, create=True, other=1, **case.read_json('a.json')):\n        return case.total == 42\n"
+    },
+}
+"""Sealed files in which other data would have kept the exception away, each a rubric of its own."""
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_any_sealed_file_may_change_is_the_agents(ask: Ask, name: str) -> None:
+    found = ask.one({"python": "c.py:check"}, {"a.json": "{}"}, sealed=APART[name], vars={"limit": 3})
+    assert (found.value, found.fault) == (None, "agent"), found.message
+    assert found.raised is not None, found.message
+
+
+def test_a_file_that_is_never_imported_has_no_part_in_it(ask: Ask) -> None:
+    source = "import helper\ndef check(case):\n    case.read_json('a.json')\n    return totl == 42\n"
+    sealed = {"c.py": source, "helper.py": "", "test_it.py": "import sys\nsetattr(sys, 'totl', 1)\n"}
+    assert ask.one({"python": "c.py:check"}, {"a.json": "{}"}, sealed=sealed).fault == "grader"
+    sealed["helper.py"] = "def late():\n    import test_it\n"
+    assert ask.one({"python": "c.py:check"}, {"a.json": "{}"}, sealed=sealed).fault == "agent"
 
 
 @pytest.fixture(scope="module")

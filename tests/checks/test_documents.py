@@ -51,7 +51,8 @@ def test_every_format_as_text(provider: Provider, tmp_path: Path) -> None:
     assert texts["outbox/1.eml"].world
     assert not texts["a.md"].world
     assert texts["t.csv"].digest == digest.of_bytes(b"a,b\n1,2\n")
-    assert all(document.complete for document in found)
+    assert {document.path for document in found if document.withheld} == {"a.md", "z.bin"}
+    assert {document.path for document in found if not document.complete} == {"a.md", "z.bin"}
 
 
 def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_path: Path) -> None:
@@ -78,8 +79,8 @@ def test_hostile_files_are_notes_and_the_rest_is_read(provider: Provider, tmp_pa
     assert found["c.pdf"].note
     assert (len(found["d.md"].text), found["d.md"].complete) == (4_000_000, False)
     assert found["sparse.md"].note
-    assert {name for name, document in found.items() if document.withheld} == {"d.md", "sparse.md"}
-    assert "link.md" not in found
+    assert {name for name, document in found.items() if document.withheld} == {*found} - {"a.md", "e.md"}
+    assert found["link.md"].note == "is a symbolic link to '/etc/passwd'; links are not followed"
 
 
 def test_a_file_of_any_name_is_read_once(provider: Provider, tmp_path: Path) -> None:
@@ -121,8 +122,11 @@ def test_folders_that_are_not_taken_keep_nothing_from_being_read(provider: Provi
     def prepare(workspace: Path) -> None:
         (workspace / "/".join("d" * 120)).mkdir(parents=True)
 
-    found = documents(provider, tmp_path, Episode({"a.md": "first"}, prepare=prepare), "**/*.md")
-    assert [document.text for document in found] == ["first"]
+    episode = Episode({"a.md": "first"}, prepare=prepare)
+    found = documents(provider, tmp_path / "a", episode, "**/*.md")
+    assert [(document.text, document.withheld) for document in found] == [("first", False), ("", True)]
+    assert "deeper than" in found[1].note
+    assert [document.withheld for document in documents(provider, tmp_path / "b", episode, "*.md")] == [False]
 
 
 def test_nothing_matches_or_nothing_is_there(provider: Provider, tmp_path: Path) -> None:

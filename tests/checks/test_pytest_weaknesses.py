@@ -139,3 +139,18 @@ def test_names_that_are_set_in_any_way_are_fine() -> None:
 def test_the_example_with_a_suite_has_none() -> None:
     examples = Path(__file__).resolve().parents[2] / "examples"
     assert weaknesses(load_rubric(examples / "invoicekit" / "rubric.yaml")) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "helper"),
+    [
+        (
+            "import helper\ndef check(case):\n    helper.fill(case)\n    return case.total\n",
+            "def fill(case):\n    case.total = 1\n",
+        ),
+        ("def check(case):\n    setattr(case, 'total', 1)\n    return case.total\n", ""),
+        ("def check(case):\n    return total\n", "import c\ndef fill():\n    c.total = 1\n"),
+    ],
+)
+def test_what_another_file_or_a_call_sets_is_not_told(code: str, helper: str) -> None:
+    assert weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code, "helper.py": helper})) == []

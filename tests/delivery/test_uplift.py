@@ -16,11 +16,10 @@ from rubricgrade.errors import InputError
 
 def after(run: Path, to: Path, reward: dict[int, float]) -> Path:
     """The run as if its attempts had earned other rewards."""
-    shutil.copytree(run, to, ignore=shutil.ignore_patterns("grades"))
-    lines = [json.loads(line) for line in (run / "trajectories.jsonl").read_text().splitlines()]
-    (to / "trajectories.jsonl").write_text(
-        "".join(json.dumps({**line, "reward": reward.get(line["sample"], line["reward"])}) + "\n" for line in lines)
-    )
+    shutil.copytree(run, to)
+    for file in to.glob("*/*/grades/*.json"):
+        grade = json.loads(file.read_bytes())
+        file.write_text(json.dumps({**grade, "score": reward.get(int(file.parts[-3]), grade["score"])}))
     return to
 
 

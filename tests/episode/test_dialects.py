@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from rubricgrade.cli.app import app
 from rubricgrade.episode.dialects import import_swe_bench, import_vendor
 from rubricgrade.episode.exporting import export_task, verify
 from rubricgrade.episode.task import Task
@@ -90,6 +92,31 @@ def test_a_row_without_its_files_is_not_run(tmp_path: Path) -> None:
     task = Task.load(import_swe_bench(row, tmp_path / "x").folder)
     with pytest.raises(TemplateError, match="base image"):
         play(task, "nop")
+
+
+ROW = {"problem_statement": "Mend it.", "FAIL_TO_PASS": ["t"], "PASS_TO_PASS": []}
+
+
+@pytest.mark.parametrize("name", ["{}/abs", "../up", "a/b", "..", "a\nb", "-x"])
+def test_a_rows_id_is_a_mere_name(tmp_path: Path, name: str) -> None:
+    name = name.format(tmp_path)
+    rows = write(tmp_path / "in", {"rows.jsonl": json.dumps({"instance_id": name, **ROW})}) / "rows.jsonl"
+    done = CliRunner().invoke(app, ["task", "import", str(rows), str(tmp_path / "tasks")])
+    assert isinstance(done.exception, InputError)
+    assert "instance_id" in str(done.exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("commit", ["--output={}/precious", "-o{}/precious", "--exec=id", "a b", "HEAD:.."])
+def test_a_rows_commit_is_no_option(tmp_path: Path, commit: str) -> None:
+    repository = write(tmp_path / "repo", {"a": "a"})
+    git(repository, "init", "-q")
+    (tmp_path / "precious").write_text("mine")
+    row = {"instance_id": "a", **ROW, "base_commit": commit.format(tmp_path)}
+    with pytest.raises(InputError, match="is no commit"):
+        import_swe_bench(row, tmp_path / "a", repository=repository)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not (tmp_path / "a").exists()
 
 
 def harbor(folder: Path, script: str) -> Path:

@@ -52,6 +52,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         ('[metadata.rubricgrade]\ntools = ["browser"]', "no built-in tool 'browser'"),
         ('[metadata.rubricgrade]\noutside = "tools/none.py"', "there is no 'tools/none.py'"),
         ("[metadata.rubricgrade]\npass_mark = 2", "pass_mark"),
+        ("[metadata.rubricgrade]\npass_mark = 0", "pass_mark"),
         ("[metadata", "is no TOML"),
     ],
 )

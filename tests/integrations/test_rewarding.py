@@ -22,7 +22,7 @@ from rubricgrade.integrations.rewarding import Rewarder
 from rubricgrade.integrations.tally import FEWEST, Tally, TooManyUngraded
 from rubricgrade.readers.jsontext import parse
 from rubricgrade.rewards.blocking import wait_for
-from rubricgrade.rewards.conversation import DEEPEST, from_messages, from_sides, plain
+from rubricgrade.rewards.conversation import DEEPEST, from_messages, from_responses, from_sides, plain
 from rubricgrade.rewards.rewarded import Build, fallback
 from rubricgrade.store.grades import latest_grade
 from rubricgrade.trajectory import Trajectory
@@ -204,6 +204,48 @@ def test_nesting_that_an_agent_chose_is_cut_and_graded(write_rubric: WriteRubric
     said = [{"role": "assistant", "content": "4", "tool_calls": calls}]
     found = asyncio.run(Rewarder(write_rubric(FOUR)).one(lambda: from_sides("q", said), {}))
     assert found.reward == 1.0
+
+
+NAN = float("nan")
+SOUND: list[Any] = [
+    "4",
+    [{"role": "assistant", "content": "4"}],
+    [{"role": "assistant", "content": [{"type": "text", "text": "4"}]}],
+    [
+        {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+        {"role": "tool", "content": 5},
+        {"role": "assistant", "content": "4"},
+    ],
+]
+BROKEN: list[Any] = [None, NAN, 4, True, b"4", object(), *([{"role": "assistant", "content": content}] for content in (
+    NAN, 4, False, {"a": 4}, [4], [NAN], [{"type": "text", "text": 4}], [{"type": "text", "text": NAN}], [{"a": 4}],
+    object(), b"4",
+))]  # fmt: skip
+
+
+def test_what_no_agent_can_have_said_has_no_reward(write_rubric: WriteRubric) -> None:
+    reward = trl.reward_function(write_rubric(FOUR))
+    said = [*SOUND, *BROKEN]
+    assert reward(["Add."] * len(said), said) == [1.0] * len(SOUND) + [None] * len(BROKEN)
+    assert reward([None, NAN, 4], ["4"] * 3) == [1.0, None, None]
+    rewarder = Rewarder(write_rubric(FOUR))
+    outputs = [[{"type": "message", "role": "assistant", "content": content}] for content in ("4", 4, NAN)]
+    records = [{"responses_create_params": {"input": "Add."}, "response": {"output": output}} for output in outputs]
+    builds = [lambda record=record: from_responses(record) for record in records]
+    found = asyncio.run(rewarder.many(builds, [{}] * 3))
+    assert [each.cause for each in found] == [None, "trajectory_invalid", "trajectory_invalid"]
+
+
+@pytest.mark.parametrize("timeout", [-1, 0, NAN, float("inf"), "5", True])
+def test_a_limit_that_can_not_pass_is_refused(write_rubric: WriteRubric, timeout: Any) -> None:
+    with pytest.raises(InputError, match="timeout must be a number of seconds above 0"):
+        trl.reward_function(write_rubric(FOUR), timeout=timeout)
+
+
+@pytest.mark.parametrize("given", [{"model": "x"}, 5, ["x"]])
+def test_a_judge_of_a_wrong_kind_is_refused(write_rubric: WriteRubric, given: Any) -> None:
+    with pytest.raises(InputError, match=r"judge must be the name of a model, or JudgeOptions\(model=...\)"):
+        Rewarder(write_rubric(FOUR), judge=given)
 
 
 def test_the_same_episode_has_the_same_name() -> None:

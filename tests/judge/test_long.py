@@ -18,12 +18,12 @@ from rubricgrade.chat.contract import AskFailed, Finish, Reply, Request
 from rubricgrade.evidence import Document
 from rubricgrade.judge import Judged, JudgeOptions, Judging
 from rubricgrade.judge.aside import Aside
-from rubricgrade.judge.mapping import map_pieces, pieces_of
+from rubricgrade.judge.mapping import MOST_PIECES, map_pieces, pieces_of
 from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.need import Need
 from rubricgrade.judge.polling import Polling
 from rubricgrade.judge.question import Questions
-from rubricgrade.judge.record import Record, Sight
+from rubricgrade.judge.record import Record, Sight, margined
 from rubricgrade.judge.room import room_of, token_range
 from rubricgrade.result import Usage
 from rubricgrade.rubric import Rubric
@@ -178,8 +178,20 @@ class TestStages:
     def test_a_record_of_very_many_pieces_is_not_read(self) -> None:
         reader = Reader()
         judged = decide(reader, flooded(500_000, where=99, count=6))
-        assert (judged.value, judged.cause) == (None, "judge_failed"), "that its room is small is not the agent's fault"
+        assert (judged.value, judged.cause) == (None, "cannot_tell")
+        assert "characters of the agent's work, more than the 200,000 that are always read" in judged.message
         assert "piece" not in reader.kinds
+
+    def test_a_long_task_that_is_not_read_is_our_fault(self) -> None:
+        reader = Reader()
+        judged = decide(reader, trajectory(step("user", "lorem ipsum " * 200_000), step("assistant", END)))
+        assert (judged.value, judged.cause) == (None, "judge_failed")
+
+    def test_of_an_ordinary_record_every_piece_is_read_however_many_they_are(self) -> None:
+        reader = Reader()
+        talk = [step("assistant", f"thought {n} " + "lorem ipsum " * 400) for n in range(38)]
+        assert decide(reader, trajectory(step("user", "go"), *talk), room=12_288).value == 0.0
+        assert reader.kinds.count("piece") > MOST_PIECES
 
     def test_unless_the_author_wants_so_much_to_be_read(self) -> None:
         reader = Reader()
@@ -220,15 +232,19 @@ class TestFaults:
         judged = decide(Refusing(otherwise=NO), flooded(where=99))
         assert (judged.value, judged.cause) == (None, "judge_failed")
 
-    def test_a_passage_that_stands_nowhere_is_none(self) -> None:
+    @pytest.mark.parametrize(
+        "passages", [[{"where": "[2].result", "quote": "the agent was very good"}], [7], [{"where": ""}], "none", None]
+    )
+    def test_a_passage_that_stands_nowhere_leaves_a_no_open(self, passages: Any) -> None:
         class Liar(Reader):
             def _say(self, request: Request) -> str:
                 if '"passages": a list' in request.messages[2]["content"]:
-                    return json.dumps({"passages": [{"where": "[2].result", "quote": "the agent was very good"}, 7]})
+                    return json.dumps({"passages": passages})
                 return super()._say(request)
 
         reader = Liar()
-        assert decide(reader, flooded()).value == 0.0
+        judged = decide(reader, flooded())
+        assert (judged.value, judged.cause) == (None, "judge_failed")
         assert "very good" not in reader.asked[-1].messages[1]["content"]
 
     @pytest.mark.parametrize("kind", ["index", "piece"])
@@ -257,6 +273,12 @@ class TestRoom:
         judged = decide(reader, flooded(20_000), room=None)
         assert judged.value == 1.0
         assert [len(str(request.messages)) <= 60_000 for request in reader.asked] == [False] + [True] * 3
+
+    def test_a_dense_text_of_which_too_little_fits_is_the_agents_doing(self) -> None:
+        reader = Reader(limit=60_000)
+        judged = decide(reader, flooded(600_000, where=99), room=None)
+        assert (judged.value, judged.cause) == (None, "cannot_tell")
+        assert "more than the 200,000 that are always read" in judged.message
 
     def test_no_model_takes_nothing(self) -> None:
         reader = Reader(limit=10)
@@ -310,16 +332,18 @@ SEES = Sight(sees=("agent_messages", "final_message", "task", "tool_calls", "too
 @given(
     st.lists(st.tuples(st.sampled_from(["assistant", "tool", "user"]), st.integers(0, 9000)), max_size=8),
     st.integers(4000, 12_000),
+    st.integers(0, 3000),
 )
-def test_pieces_hold_everything_and_fit(parts: list[tuple[str, int]], room: int) -> None:
+def test_pieces_hold_everything_and_fit(parts: list[tuple[str, int]], room: int, unseen: int) -> None:
     episode = trajectory(
         *(step(role, "".join(f"{n} word {i}\n" for i in range(size // 10))) for n, (role, size) in enumerate(parts)),
+        step("assistant", "plain words\n" * unseen + "\u200b" * unseen),
         step("user", "x"),
     )
     record = Record(episode, SEES)
     pieces = list(pieces_of(record, room))
     for piece in pieces:
-        assert sum(record.sizes[place.name] - place.missing for place in piece) <= room + 200
+        assert sum(len(margined(place.text[slice(*span)])) for place in piece for span in place.pieces) <= room
     for place in record.places:
         shown = sorted(span for piece in pieces for each in piece if each.name == place.name for span in each.pieces)
         assert shown[0][0] == 0

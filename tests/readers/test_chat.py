@@ -137,6 +137,12 @@ def test_structured_answers_become_compact_json(tmp_path: Path, content: Any, te
     assert loaded(tmp_path, [USER, {"role": "assistant", "content": content}]).final_message == text
 
 
+@pytest.mark.parametrize("content", [5, True, {"a": 1}, [1], [{"type": "text", "text": 5}]])
+@pytest.mark.parametrize("role", ["assistant", "user"])
+def test_what_nobody_can_have_said_is_noted(tmp_path: Path, content: Any, role: str) -> None:
+    assert codes(loaded(tmp_path, [USER, {"role": role, "content": content}])) == ["content"]
+
+
 def test_a_list_of_objects_is_shown_with_all_its_keys(tmp_path: Path) -> None:
     answer = [{"city": "Oslo"}, {"city": "Rome"}]
     assert loaded(tmp_path, [{"role": "assistant", "content": answer}]).final_message == json.dumps(

@@ -159,7 +159,8 @@ def test_the_command_writes_whole_files(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
     assert "mean score **0.75**" in run("report", tmp_path / "run", "--format", "md").out
     junit = run("report", tmp_path / "run", "--format", "junit", "--min-score", "0.8", "-o", tmp_path / "j" / "out.xml")
-    assert junit.code == 0
+    assert junit.code == 1
+    assert run("report", tmp_path / "run", "--format", "md", "--min-score", "0.75").code == 0
     assert ET.parse(tmp_path / "j" / "out.xml").getroot().get("failures") == "1"
     none = run("report", tmp_path / "none")
     assert (none.code, "no such file or folder" in none.err) == (2, True)

@@ -85,6 +85,14 @@ def test_what_was_raised_is_listed_once() -> None:
     )
 
 
+def test_what_is_no_verdict_is_told_as_such() -> None:
+    nothing = Raised(error="NoVerdict", place="checks/totals.py:3")
+    (sentence,) = told(raising([grade(0.0, criteria=(costs(nothing),))] * 2))
+    assert sentence.startswith("check checks/totals.py:3 returned no verdict in 2 of 2 episodes, which counted as")
+    assert raised_in(grade(0.0, gates=(stops(nothing),))) == ("checks/totals.py:3 returned no verdict",)
+    assert Raised(error="NoItems", place="c.py:1").did == "returned no list of texts"
+
+
 CARELESS = "def total(case):\n    data = case.read_json('answer.json')\n    return data['total'] == 3\n"
 CRITERION = {"id": "total", "description": "d", "points": 1, "check": {"python": "checks/totals.py:total"}}
 SENTENCE = "raised KeyError in 2 of 3 episodes, which counted as the agent's fault; if it is a defect of the check"
@@ -118,6 +126,20 @@ def test_grade_names_it(summed: Ran, graded: Path) -> None:
         2,
         2,
     )
+
+
+def test_grade_names_what_returned_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks/totals.py").write_text(
+        "def total(case):\n    if case.read_json('answer.json')['total'] != 3:\n        return False\n"
+        "    return case.read_json('answer.json').get('note')\n"
+    )
+    (tmp_path / "rubric.yaml").write_text(json.dumps({"id": "careless", "criteria": [CRITERION]}))
+    for name, text in (("a", '{"total": 3}'), ("b", '{"total": 4}'), ("c", '{"total": 3}')):
+        write_episode(tmp_path / "episodes" / name, answer__json=text)
+    done = run("grade", tmp_path / "rubric.yaml", tmp_path / "episodes", "-o", tmp_path / "grades")
+    sentence = "check checks/totals.py:1 returned no verdict in 2 of 3 episodes, which counted as the agent's fault"
+    assert sentence in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize("kind", ["md", "html"])

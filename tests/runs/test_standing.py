@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from typer.testing import CliRunner
 
+from rubricgrade.cli.app import app
 from rubricgrade.episode.limits import End
 from rubricgrade.episode.stage import Script, Stage
 from rubricgrade.episode.task import Task
@@ -176,3 +179,44 @@ def test_attempts_that_could_not_be_graded_speak_against_the_task(tmp_path: Path
 def test_too_few_attempts_decide_nothing(task: Path, tmp_path: Path) -> None:
     (found,) = calibrated(made(tmp_path / "run", [task]), thresholds=Thresholds(attempts=5), probe=False).values()
     assert found.decision == "inspect"
+
+
+def test_a_reward_that_stands_in_no_grade_file_is_in_no_number(task: Path, tmp_path: Path) -> None:
+    folder = made(tmp_path / "run", [task], samples=2)
+    file = folder / "trajectories.jsonl"
+    file.write_text(file.read_text().replace('"reward": 0.0', '"reward": 0.99'))
+    assert stand(folder).overall.reward == 0.5
+    shutil.rmtree(folder / task.name / "0" / "grades")
+    standing = stand(folder)
+    assert (standing.without_grade, standing.overall.ungraded, standing.overall.rollouts) == (1, 1, 1)
+    assert (standing.overall.reward, standing.overall.solved) == (1, 1)
+    told = CliRunner().invoke(app, ["score", str(folder)])
+    assert told.exit_code == 3
+    assert "1 reward without a grade file, ungraded therefore" in told.stderr
+
+
+@pytest.mark.parametrize("mark", ["0.0", "-1", "1.5", "NaN"])
+def test_a_pass_mark_that_anything_or_nothing_reaches_is_refused(task: Path, tmp_path: Path, mark: str) -> None:
+    folder = made(tmp_path / "run", [task], samples=1, solved=())
+    change(folder, mark)
+    with pytest.raises(InputError, match="pass_mark"):
+        stand(folder)
+
+
+def test_a_pass_mark_below_one_is_told_and_nothing_solves_with_0(task: Path, tmp_path: Path) -> None:
+    folder = made(tmp_path / "run", [task], samples=1, solved=())
+    assert "counted as solved" not in CliRunner().invoke(app, ["score", str(folder)]).stderr
+    change(folder, "1e-12")
+    standing = stand(folder)
+    assert (standing.overall.reward, standing.overall.solved) == (0, 0)
+    assert standing.pass_marks == {task.name: 1e-12}
+    told = CliRunner().invoke(app, ["score", str(folder)])
+    assert f"counted as solved from less than 1: {task.name} 1e-12" in told.stderr
+
+
+def change(folder: Path, mark: str) -> None:
+    """Give a run another pass mark, as text."""
+    file = folder / "run.json"
+    text = file.read_text()
+    assert '"pass_mark": 1.0' in text
+    file.write_text(text.replace('"pass_mark": 1.0', f'"pass_mark": {mark}'))

@@ -78,9 +78,27 @@ class TestCache:
         other = VerdictCache(tmp_path / "other.sqlite")
         assert other.load(tmp_path / "v.jsonl") == 3
         assert other.load(tmp_path / "v.jsonl") == 3
-        assert other.get("sha256:k2") == verdict(2)
+        assert other.get("sha256:k2") == verdict(2, imported="v.jsonl")
         other.export(tmp_path / "again.jsonl")
-        assert (tmp_path / "again.jsonl").read_bytes() == first
+        imported = [each.model_copy(update={"imported": ""}) for each in read_verdicts(tmp_path / "again.jsonl")]
+        write_verdicts(tmp_path / "same.jsonl", imported)
+        assert (tmp_path / "same.jsonl").read_bytes() == first
+
+    def test_what_is_imported_says_from_where_whatever_the_file_says(self, cache: VerdictCache, tmp_path: Path) -> None:
+        file = tmp_path / "theirs\u202e\n.jsonl"
+        write_verdicts(file, [verdict(imported="ours.jsonl", recorded_by="hand: Ada")])
+        assert cache.load(file) == 1
+        found = cache.get("sha256:k0")
+        assert found is not None
+        assert found.imported.startswith("theirs\\u{202e}")
+        assert "\n" not in found.imported
+        assert not found.by_hand
+
+    def test_what_was_asked_here_stays_ours(self, cache: VerdictCache, tmp_path: Path) -> None:
+        cache.put(verdict())
+        write_verdicts(tmp_path / "v.jsonl", [verdict(answer="no")])
+        cache.load(tmp_path / "v.jsonl")
+        assert cache.get("sha256:k0") == verdict()
 
     def test_lines_by_hand_are_no_cache_entries(self, cache: VerdictCache, tmp_path: Path) -> None:
         write_verdicts(tmp_path / "v.jsonl", [verdict(key=None, recorded_by="hand: Ada"), verdict(1)])

@@ -93,7 +93,7 @@ class Folder:
 
     def _all_known(self, pattern: str) -> None:
         for path, why in self.left_out.items():
-            if path.endswith("/") and _may_hold(path, pattern):
+            if path.endswith("/") and may_hold(path, pattern):
                 raise BadArtifact(path, why)
 
     def _facts(self, path: str) -> os.stat_result | None:
@@ -164,12 +164,18 @@ def is_glob(path: str) -> bool:
     return any(sign in path for sign in "*?[")
 
 
-def _may_hold(folder: str, pattern: str) -> bool:
-    """Whether something below a folder (its path ends with a slash) could match a glob."""
+def may_hold(folder: str, pattern: str, *, anywhere: bool = True) -> bool:
+    """Whether something below a folder (its path ends with a slash) could match a glob.
+
+    Args:
+        folder: The folder's path.
+        pattern: The glob.
+        anywhere: Whether a folder counts that only ``**`` leads to.
+    """
     parts, names = parts_of(pattern), [name for name in folder.split("/") if name not in {"", "."}]
     for part, name in zip(parts, names, strict=False):
         if part == "**":
-            return True
+            return anywhere
         if not re.fullmatch(_name_regex(part), name, re.DOTALL):
             return False
     return len(parts) > len(names)

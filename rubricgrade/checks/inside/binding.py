@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import cached_property
+from typing import cast
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -56,9 +58,11 @@ class Source:
         So it is for a name that stands nowhere else, and for ``count += 1`` where nothing sets `count`. It is not for a
         name that is set on some paths: data decides which of them is taken.
         """
-        _, binders = self.binders(node.id, node)
+        scope, binders = self.binders(node.id, node)
         if self.dynamic or (not binders and hasattr(builtins, node.id)):
             return False
+        if isinstance(scope, ast.ClassDef):
+            return False  # what a class has not bound is looked up in the module
         return all(self._reads_first(binder, node.id) for binder in binders)
 
     def unbound(self) -> Iterator[ast.Name]:
@@ -78,7 +82,23 @@ class Source:
             inner = outer
         return True
 
-    def assigns(self, name: str) -> bool:
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name in the source, but for those that something is only asked for as its member."""
+        nodes = [node for node in ast.walk(self.tree) if not isinstance(node, ast.Attribute)]
+        fields: list[object] = [value for node in nodes for _, value in ast.iter_fields(node)]
+        listed = [each for value in fields if isinstance(value, list) for each in cast("list[object]", value)]
+        return frozenset(part for each in (*fields, *listed) if isinstance(each, str) for part in each.split("."))
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """Every part of every name that is imported anywhere in the source, and of those that it is imported from."""
+        nodes = [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        dotted = [alias.name for node in nodes for alias in node.names]
+        dotted += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module is not None]
+        return frozenset(part for name in dotted for part in name.split("."))
+
+    def assigns(self, name: object) -> bool:
         """Whether an attribute of a name, or an item with it as its key, is set or deleted anywhere in the source."""
         for node in ast.walk(self.tree):
             match node:

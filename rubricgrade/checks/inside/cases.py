@@ -10,6 +10,7 @@ from rubricgrade.checks.inside.case import AuthorFault, Called, Case, CheckResul
 from rubricgrade.checks.inside.compare import cut, same, show
 from rubricgrade.checks.inside.finding import Unusable
 from rubricgrade.checks.inside.python import load
+from rubricgrade.checks.inside.returning import used
 
 MOST_SHOWN = 20
 LEAST_SHARE = 5.0
@@ -134,13 +135,12 @@ def _authors(decide: Callable[..., object], function: str) -> Alike:
     except TypeError:
         raise AuthorFault(f"{function} must take two values: what was found, and what was expected") from None
 
-    def alike(found: Any, expected: Any) -> bool:
-        verdict = decide(found, expected)
+    def as_bool(verdict: object) -> bool:
         if not isinstance(verdict, bool):
             raise Unusable(f"{function} returned {show(verdict, 80)}; True or False is wanted")
         return verdict
 
-    return alike
+    return lambda found, expected: used(as_bool, decide, decide(found, expected))
 
 
 def _items(value: Any) -> Any:

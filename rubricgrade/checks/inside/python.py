@@ -5,33 +5,44 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any, cast
 
 from rubricgrade.checks.inside.artifacts import parts_of
 from rubricgrade.checks.inside.case import AuthorFault, Case, CheckResult
 from rubricgrade.checks.inside.compare import show
 from rubricgrade.checks.inside.finding import Unusable
+from rubricgrade.checks.inside.returning import NoItems, used
 
 
 def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
-    """Call the function with the case; a bool, a number or a `CheckResult` is its verdict."""
-    function = spec["function"]
-    result = as_result(load(case.sealed, function)(case), function)
-    if result.value is not None and not case.any_number and not 0 <= result.value <= 1:
-        raise Unusable(f"{function} gave {result.value:g}, which is not from 0 to 1; only 'bands' can use that")
-    return result
+    """Call the function with the case; a bool, a number or a `CheckResult` is its verdict. Raises `NoVerdict`."""
+    name = spec["function"]
+    function = load(case.sealed, name)
+
+    def verdict(value: object) -> CheckResult:
+        result = as_result(value, name)
+        if result.value is not None and not case.any_number and not 0 <= result.value <= 1:
+            raise Unusable(f"{name} gave {result.value:g}, which is not from 0 to 1; only 'bands' can use that")
+        return result
+
+    return used(verdict, function, function(case))
 
 
 def items(case: Case, function: str) -> list[str]:
-    """Call a function of a ``for_each``: a list of texts. Raises `Unusable` for anything else."""
-    found = load(case.sealed, function)(case)
-    listed: Sequence[object] = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [None]
-    texts = [item for item in listed if isinstance(item, str) and item.strip()]
-    if len(texts) != len(listed):
-        raise Unusable(f"{function} returned {show(found, 80)}; a list of texts is wanted")
-    return texts
+    """Call a function of a ``for_each``: a list of texts. Raises `NoItems` for anything else."""
+    listing = load(case.sealed, function)
+
+    def texts(found: object) -> list[str]:
+        listed: Sequence[object] = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [None]
+        items = [item for item in listed if isinstance(item, str) and item.strip()]
+        if len(items) != len(listed):
+            raise Unusable(f"{function} returned {show(found, 80)}; a list of texts is wanted")
+        return items
+
+    return used(texts, listing, listing(case), NoItems)
 
 
 def load(sealed: Path, function: str) -> Callable[..., Any]:
@@ -70,12 +81,31 @@ def as_result(value: object, function: str) -> CheckResult:
         raise Unusable(f"{function} returned {show(value, 80)}; a bool, a number or a CheckResult is wanted")
     if value.value is None and value.measured is None and not value.fields:
         raise Unusable(f"{function} returned a CheckResult with neither value nor measured number nor fields")
+    if odd := next(_misfits(value), None):
+        raise Unusable(f"{function} returned a CheckResult with {odd}")
     for number in (value.value, value.measured):
         if number is not None:
             finite(number, function)
     for number in value.fields.values():
         finite(number, function)
     return value
+
+
+def _misfits(result: CheckResult) -> Iterator[str]:
+    """Fields that hold what does not belong there; nothing keeps an author from that."""
+    wanted: tuple[tuple[str, type | UnionType | tuple[type, ...], str], ...] = (
+        ("fields", Mapping, "a mapping of numbers"),
+        ("evidence", (list, tuple, str), "a list"),
+        ("message", str, "a text"),
+        ("passed", int | None, "a whole number"),
+        ("total", int | None, "a whole number"),
+        ("faulted", int, "a whole number"),
+        ("twinned", bool, "True or False"),
+    )
+    for name, kind, told in wanted:
+        value: object = getattr(result, name)
+        if not isinstance(value, kind):
+            yield f"{name} {show(value, 80)}; {told} is wanted there"
 
 
 def finite(number: object, function: str) -> float:

@@ -29,6 +29,7 @@ TOLD = 86
 TEXT = 300
 """Characters of an exception, which may be of the agent's choice: what is said behind it must not be lost."""
 DEFECT = "this line fails whatever the agent has left; mend the check"
+SLIP = "this is no verdict whatever the agent has left; mend the check"
 PATH = tuple(sys.path)
 """Where modules are looked for before any code of an author's has run."""
 
@@ -122,8 +123,14 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         return _fault("grader", error, str(error))
     import traceback  # noqa: PLC0415 - slow to load, and needed for a fault only
 
-    from rubricgrade.checks.inside.defects import is_defect  # noqa: PLC0415 - as above
+    from rubricgrade.checks.inside.defects import has_agents_code, is_defect  # noqa: PLC0415 - as above
+    from rubricgrade.checks.inside.returning import NoVerdict  # noqa: PLC0415 - as above
 
+    if isinstance(error, NoVerdict):
+        slip = error.slip and not has_agents_code(PATH)
+        told = f"{error} ({error.place})" if error.place else str(error)
+        told = f"{cut(told, TEXT)}: {SLIP}" if slip else told
+        return _fault("grader" if slip else "unclear", error, told, place=error.place)
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if frame.filename.startswith(f"{SEALED}/")]
     # The line of the author's code that raised it, when any of it did.

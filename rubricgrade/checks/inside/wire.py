@@ -16,6 +16,10 @@ WORKSPACE = "/workspace"
 WORLD = "/world"
 FACTS = "/facts/case.json"
 LEFT_OUT = "/facts/left_out.json"
+LINKS = "/facts/links.json"
+"""Where links of the workspace that stay in it lead to, by path."""
+LINK = "is a symbolic link to "
+"""Begins what `LEFT_OUT` says of a link."""
 
 
 class Wire:
