@@ -14,7 +14,7 @@ import pytest
 from rubricgrade.episode.agents.choosing import ModelOptions, choose_agent
 from rubricgrade.episode.agents.replay import Replay
 from rubricgrade.episode.task import Task
-from rubricgrade.errors import JudgeError, SandboxUnavailable, StoreError
+from rubricgrade.errors import InputError, JudgeError, SandboxUnavailable
 from rubricgrade.grading import agrade_all
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.loading import load_rubric
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_said_as_it_is_here(two: str, tmp_path: Path) -> None:
     rubric = load_rubric(write_rubric(tmp_path, criteria=[SAYS_TOTAL]))
     judge = JudgeOptions(verdicts=(tmp_path / "none.jsonl",))
     grading = agrade_all(episodes(tmp_path, 1), rubric, judge=judge, executor=RayExecutor(two))
-    with pytest.raises(StoreError, match="can't read"):
+    with pytest.raises(InputError, match="can't read"):
         asyncio.run(grading)
 
 
