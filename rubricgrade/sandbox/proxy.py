@@ -78,7 +78,8 @@ class Proxy:
         """
         self._listener = listener
         self._allowed = allowed
-        self._open = 0
+        # A loop does not keep its tasks: one that waits for a connection that only it knows would be collected with it.
+        self._open: set[asyncio.Task[None] | None] = set()
         self._loop = asyncio.new_event_loop()
         self._over = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name="sandbox proxy", daemon=True)
@@ -105,12 +106,13 @@ class Proxy:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        self._open += 1
+        talk = asyncio.current_task()
+        self._open.add(talk)
         try:
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # whoever hangs up needs no answer
                 await self._answer(reader, writer)
         finally:
-            self._open -= 1
+            self._open.discard(talk)
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -136,7 +138,7 @@ class Proxy:
 
     def _require_room(self) -> None:
         """Refuse what is too much at once: every connection holds open files of ours."""
-        if self._open > AT_ONCE:
+        if len(self._open) > AT_ONCE:
             raise Refused("503 Service Unavailable", f"more than {AT_ONCE} connections at once")
 
     async def _connect(self, wanted: Wanted) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

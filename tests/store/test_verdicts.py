@@ -90,7 +90,7 @@ class TestCache:
         assert cache.load(file) == 1
         found = cache.get("sha256:k0")
         assert found is not None
-        assert found.imported.startswith("theirs\\u{202e}")
+        assert found.imported.startswith("theirs\\u202e")
         assert "\n" not in found.imported
         assert not found.by_hand
 
