@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -28,6 +29,8 @@ class _Queue(Generic[T]):
     )
     task: asyncio.Task[None] | None = None
     begun: float = -math.inf
+    # One thread for all of it: what each of many once took for its largest batch, all of them would keep.
+    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "verdict cache"))
 
 
 class Batching(Generic[T]):
@@ -64,7 +67,7 @@ async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
             queue.begun = loop.time()
             batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
             # Shielded, or a write that waits for a thread would be dropped when the event loop ends.
-            writing = loop.run_in_executor(None, write, [thing for thing, _ in batch])
+            writing = loop.run_in_executor(queue.thread, write, [thing for thing, _ in batch])
             try:
                 faults = await asyncio.shield(writing)
             except Exception as error:  # noqa: BLE001 - told to whoever waits
@@ -73,7 +76,8 @@ async def _work_off(queue: _Queue[T], write: Write[T]) -> None:
                 if not written.done():
                     written.set_result(fault)
     except asyncio.CancelledError:
-        # The event loop is ending, and nobody hears of faults any more.
+        # The event loop is ending, and nobody hears of faults any more. What was begun is waited for.
+        queue.thread.shutdown()
         while queue.waiting:
             batch, queue.waiting = queue.waiting[:MOST], queue.waiting[MOST:]
             write([thing for thing, _ in batch])

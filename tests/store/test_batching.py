@@ -86,23 +86,33 @@ def test_what_still_waits_when_the_event_loop_ends_is_written() -> None:
     assert written.batches == [[0], [1, 2]]
 
 
-def test_a_write_that_still_waits_for_a_thread_when_the_event_loop_ends_is_made() -> None:
-    written, busy = Written(), threading.Event()
-    written.go.set()
+def test_a_write_that_is_under_way_when_the_event_loop_ends_is_waited_for() -> None:
+    written = Written()
     batching = Batching[int]()
 
     async def main() -> None:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
-        blocked = asyncio.create_task(asyncio.to_thread(busy.wait, 30))
-        waiting = batching.put(1, written)
+        first = batching.put(1, written)
         for _ in range(10):
             await asyncio.sleep(0)
-        assert not blocked.done()
-        assert not waiting.done()
-        threading.Timer(0.05, busy.set).start()
+        later = batching.put(2, written)
+        assert not first.done()
+        assert not later.done()
+        threading.Timer(0.05, written.go.set).start()
 
     asyncio.run(main())
-    assert written.batches == [[1]]
+    assert written.batches == [[1], [2]]
+
+
+def test_its_thread_ends_with_it() -> None:
+    written = Written()
+    written.go.set()
+    for number in range(20):
+        asyncio.run(put(Batching[int](), number, written))
+    assert len(written.batches) == 20
+    for thread in threading.enumerate():
+        if thread.name.startswith("verdict cache"):
+            thread.join(30)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("verdict cache")]
 
 
 def test_each_hears_of_its_own_fault() -> None:
