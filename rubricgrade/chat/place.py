@@ -91,4 +91,5 @@ _here: dict[int, Places] = {}
 
 def places() -> Places:
     """The process's own. A forked child starts anew."""
-    return _here.setdefault(os.getpid(), Places())
+    process = os.getpid()
+    return _here.get(process) or _here.setdefault(process, Places())

@@ -24,6 +24,7 @@ from rubricgrade.errors import InputError, MissingExtraError
 from rubricgrade.runs.standing import CLOSE, Standing, reaches
 from rubricgrade.version import __version__
 
+FORMS = ("jsonl", "parquet")
 NEAR = 1e-6
 """Sums of the same numbers may differ by rounding."""
 
@@ -83,9 +84,6 @@ def recounted(folder: Path, manifest: Manifest, tasks: Mapping[str, Task]) -> It
         if attempts is not None and train <= tasks.keys():
             yield from (Problem(REPORT, message) for message in _figures(manifest, report, attempts))
         yield from _texts(folder, files, manifest, report)
-
-
-FORMS = ("jsonl", "parquet")
 
 
 def on_trust(folder: Path, manifest: Manifest) -> Iterator[str]:

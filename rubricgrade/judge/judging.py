@@ -20,7 +20,7 @@ from rubricgrade.judge.need import Need
 from rubricgrade.judge.options import JudgeOptions, models_of
 from rubricgrade.judge.pictures import sees
 from rubricgrade.judge.planning import Planner
-from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling
+from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling, prompt_length
 from rubricgrade.judge.question import Questions
 from rubricgrade.judge.record import sight_of
 from rubricgrade.judge.retrieving import retrieve
@@ -241,7 +241,9 @@ class Judging:
             self._memory.miss(case.criterion, case.item, case.question)
             return opened("no_judge", NOT_RECORDED if self._options.offline else NO_JUDGE, case.model)
         message = str(self._shelf.fitted(case.record))
-        if why := beyond(case.record, self._shelf.view_room):
+        # In a room that is too small for any record it is no matter how much the agent has left.
+        askable = prompt_length(self._shelf.view_room, case.question) <= self._shelf.room
+        if askable and (why := beyond(case.record, self._shelf.view_room)):
             judged = opened("cannot_tell", f"{message}, by the agent's own doing: {why}", case.model)
             return replace(judged, verdict="cannot_tell")
         return opened("judge_failed", message, case.model)

@@ -20,6 +20,7 @@ from rubricgrade.judge.memory import Memory
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.options import Votes as Wanted
 from rubricgrade.judge.panel import Ballot, ballots, doubts
+from rubricgrade.judge.question import Question
 from rubricgrade.judge.verdict import Votes
 from rubricgrade.judge.view import View
 
@@ -59,7 +60,7 @@ class Polling:
         Raises:
             JudgeError: The question does not fit beside the record.
         """
-        length = len(wording.SYSTEM) + len(asking.view.text) + len(asking.question.text)
+        length = prompt_length(len(asking.view.text), asking.question)
         if length > room:
             raise JudgeError(f"judge input too long: {length:,} characters, room for {room:,}")
         first, more = ballots(models, wanted)
@@ -165,3 +166,8 @@ class Polling:
 @lru_cache(maxsize=16)
 def _hash(text: str) -> str:
     return digest.of_bytes(text.encode())
+
+
+def prompt_length(view: int, question: Question) -> int:
+    """Characters of a prompt that asks a question about a view of so many."""
+    return len(wording.SYSTEM) + view + len(question.text)

@@ -170,14 +170,14 @@ class TestTokens:
             pass
 
     def test_who_has_none_waits_for_none(self) -> None:
-        async def main() -> None:
-            pace = Pace()
+        async def main() -> list[float]:
+            pace, starts = Pace(), list[float]()
             async with pace.start(None, 3600.0):
                 pass
-            async with asyncio.timeout(60), pace.start(6000):
-                pass
+            await asyncio.wait_for(starting(pace, starts, per_minute=6000), 60)
+            return starts
 
-        asyncio.run(main())
+        assert len(asyncio.run(main())) == 1
 
     def test_on_the_wire_what_was_counted_counts(self, server: ScriptedServer) -> None:
         server.script = [completion(usage={"prompt_tokens": 1, "completion_tokens": 1})]

@@ -140,17 +140,23 @@ def test_places_have_their_slots_apart_and_those_of_a_purpose_together() -> None
 
 
 def test_who_gives_up_waiting_for_the_total_frees_the_place() -> None:
-    async def main() -> None:
-        places = Places()
+    async def main() -> list[str]:
+        places, begun = Places(), list[str]()
+
+        async def call(name: str) -> None:
+            async with places.call(attempt(total=1, place="b")):
+                begun.append(name)
+
         async with places.call(attempt(total=1, place="a")):
-            waiting = asyncio.create_task(places.call(attempt(total=1, place="b")).__aenter__())
+            waiting = asyncio.create_task(call("gave up"))
             await asyncio.sleep(0)
+            assert not waiting.done()
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-        async with asyncio.timeout(20), places.call(attempt(total=1, place="b")):
-            pass
+        await asyncio.wait_for(call("next"), 60)
+        return begun
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == ["next"]
 
 
 def test_a_panel_of_two_providers_keeps_one_limit_and_each_its_own(server: ScriptedServer) -> None:

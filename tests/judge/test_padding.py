@@ -43,7 +43,9 @@ class Reader:
         return Reply(text, "stop", "reader-1", Usage(calls=1))
 
 
-def decide(*documents: Document, steps: tuple[Step, ...] = (), **settings: Any) -> tuple[Judged, Reader]:
+def decide(
+    *documents: Document, steps: tuple[Step, ...] = (), room: int | None = None, **settings: Any
+) -> tuple[Judged, Reader]:
     asked = rubric({"description": "the report blames a person", "judge": {"artifacts": ["*"], **settings}})
     reader = Reader()
 
@@ -52,7 +54,7 @@ def decide(*documents: Document, steps: tuple[Step, ...] = (), **settings: Any) 
 
     async def run() -> Judged:
         episode = trajectory(step("user", "Write."), *steps, step("assistant", "Done.")).located(workspace=Path())
-        judging = Judging(episode, asked, JudgeOptions(model="m"), chat=reader, documents=given)
+        judging = Judging(episode, asked, JudgeOptions(model="m", max_characters=room), chat=reader, documents=given)
         return await judging.decide(asked.tops[0])
 
     return asyncio.run(run()), reader
@@ -104,6 +106,12 @@ def test_where_we_lack_something_too_it_is_our_fault(documents: tuple[Document, 
 def test_a_long_task_is_not_the_agents_doing() -> None:
     judged, _ = decide(steps=(step("user", FILLING),), read_at_most=500_000)
     assert (judged.verdict, judged.value) == ("not_met", 0.0)
+
+
+@pytest.mark.parametrize(("room", "cause"), [(500, "judge_failed"), (2_000, "judge_failed"), (12_000, "cannot_tell")])
+def test_a_room_in_which_nothing_can_be_asked_is_not_the_agents_doing(room: int, cause: str) -> None:
+    judged, _ = decide(Document("report.md", FILLING), room=room)
+    assert (judged.value, judged.cause) == (None, cause)
 
 
 def test_words_of_the_agents_own_count_like_files() -> None:

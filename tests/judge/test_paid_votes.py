@@ -74,6 +74,7 @@ def test_a_vote_does_not_wait_for_another_model_of_the_panel(tmp_path: Path) -> 
     async def main() -> None:
         grade = begun(cache, chat, "quick,slow")
         await until(lambda: cache.info().models == {"quick": 4})
+        assert not grade.done()
         grade.cancel()
 
     asyncio.run(main())

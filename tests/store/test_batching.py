@@ -86,6 +86,18 @@ def test_what_still_waits_when_the_event_loop_ends_is_written() -> None:
     assert written.batches == [[0], [1, 2]]
 
 
+def test_what_is_put_at_the_very_end_is_written() -> None:
+    written = Written()
+    written.go.set()
+    batching = Batching[int]()
+
+    async def main() -> None:
+        batching.put(1, written)
+
+    asyncio.run(main())
+    assert written.batches == [[1]]
+
+
 def test_a_write_that_is_under_way_when_the_event_loop_ends_is_waited_for() -> None:
     written = Written()
     batching = Batching[int]()
@@ -101,6 +113,26 @@ def test_a_write_that_is_under_way_when_the_event_loop_ends_is_waited_for() -> N
 
     asyncio.run(main())
     assert written.batches == [[1], [2]]
+
+
+def test_who_waits_is_told_and_more_can_be_written_after_everything_was_cancelled() -> None:
+    written = Written()
+    batching = Batching[int]()
+
+    async def main() -> list[Exception | None]:
+        begun = batching.put(1, written)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        waiting = batching.put(-2, written)
+        threading.Timer(0.05, written.go.set).start()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        async with asyncio.timeout(60):
+            return [await begun, await waiting, await batching.put(3, written)]
+
+    one, two, three = asyncio.run(main())
+    assert (one, str(two), three) == (None, "-2", None)
+    assert written.batches == [[1], [-2], [3]]
 
 
 def test_its_thread_ends_with_it() -> None:
