@@ -50,14 +50,25 @@ async def settle(attempt: Try, *, starts_empty: bool = False) -> Settled:
     trouble = second.trouble
     if _is_lost(start):
         return Settled(second, _graders(second, "lost"))
-    if shared := second.doubts & start.doubts:
+    if _is_same(trouble, start.trouble) and not second.doubts & start.doubts:
+        return Settled(second, _graders(second, ""))
+    if shared := _limits(second) & _limits(start):
         bare = start if starts_empty else await attempt(True, "nothing")
-        if (both := shared & bare.doubts) or _is_lost(bare) or _is_same(trouble, bare.trouble):
+        if (both := shared & _limits(bare)) or _is_lost(bare) or _is_same(trouble, bare.trouble):
             return Settled(second, _graders(second, ", ".join(sorted(both))))
         return Settled(second, _agents(trouble, "as in the state that it started from"))
-    if _is_same(trouble, start.trouble):
-        return Settled(second, _graders(second, ""))
     return Settled(second, _agents(trouble, "only with what the agent left"))
+
+
+def _limits(attempt: Attempt) -> frozenset[str]:
+    """The limits that an attempt ran into: the solution's run, or the check that was waiting for it.
+
+    Which of the two a limit stops first is a matter of how busy the machine is, and says nothing of whose fault it is.
+    """
+    trouble = attempt.trouble
+    if trouble is None or trouble.origin != "unclear" or trouble.kind not in ("timeout", "memory"):
+        return attempt.doubts
+    return attempt.doubts | {trouble.kind}
 
 
 def _graders(attempt: Attempt, ending: str) -> Trouble:

@@ -52,7 +52,7 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
 GRADERS: list[tuple[dict[str, Any], str]] = [
     ({"command": "pyhton x.py"}, "not found: pyhton"),
     ({"command": ["/opt/none/python"]}, "not found: /opt/none/python"),
-    ({"command": ["sleep", "60"], "timeout": 0.5}, "also when nothing of the agent's is there"),
+    ({"command": ["sleep", "60"], "timeout": 2}, "also when nothing of the agent's is there"),
     (sh("exit 0", env={"A": "{{ vars.unknown }}"}), "unknown template variable"),
     (sh("exit 0", cwd="../.."), "no path inside the work folder"),
 ]

@@ -95,6 +95,16 @@ def test_a_doubt_that_only_the_start_state_shares_is_the_agents() -> None:
     assert origin(crashed, crashed, crashed, went("unclear", "TypeError")) == "grader"
 
 
+def test_a_limit_is_the_same_whether_it_stops_the_solution_or_the_check_that_waits_for_it() -> None:
+    waited, stopped = went("unclear", "timeout"), went("agent", "Hung", "timeout")
+    assert origin(waited, waited, stopped, stopped) == "grader"
+    assert origin(stopped, stopped, waited, stopped) == "grader"
+    assert origin(stopped, stopped, stopped, waited) == "grader"
+    assert origin(waited, waited, stopped, went()) == "agent"
+    assert origin(waited, waited, waited) == "grader"
+    assert origin(went("unclear", "memory"), went("unclear", "memory"), stopped) == "agent"
+
+
 def test_where_there_is_no_start_state_the_empty_folder_is_not_tried_twice() -> None:
     found, asked = settled(*[went(None, "", "timeout")] * 3, starts_empty=True)
     assert found.trouble is not None
@@ -108,6 +118,7 @@ ALL = [
     went("grader"),
     went("unclear"),
     went("unclear", "lost"),
+    went("unclear", "timeout"),
     went(None, "", "timeout"),
     went("agent", "A", "timeout"),
 ]
