@@ -69,6 +69,7 @@ def _base64(data: str) -> str:
 
 CleanText = Annotated[str, AfterValidator(clean_text)]
 CleanValue = Annotated[JsonValue, AfterValidator(clean_value)]
+Hash = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
 CleanObject = Annotated[dict[str, JsonValue], AfterValidator(_clean_object)]
 
 
@@ -221,6 +222,8 @@ class Trajectory(Value):
         steps: The messages.
         artifacts: Globs of the workspace files that are the agent's work; empty means all that changed.
         template: Where it ran.
+        workspace_hash: ``sha256:...`` of the workspace that it left, as in a grade; None if nobody has recorded it.
+        world_hash: The same of the world.
         reward: A reward that the source recorded; shown, never used for grading.
         usage: Of the whole episode.
         meta: What the source had besides.
@@ -235,6 +238,8 @@ class Trajectory(Value):
     steps: tuple[Step, ...] = Field(min_length=1)
     artifacts: tuple[CleanText, ...] = ()
     template: Template | None = None
+    workspace_hash: Hash | None = None
+    world_hash: Hash | None = None
     reward: float | None = None
     usage: Usage | None = None
     meta: CleanObject = Field(default_factory=dict)

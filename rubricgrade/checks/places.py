@@ -50,6 +50,7 @@ class Places:
         self._staged: dict[str, Path] = {}
         self._left_out: dict[str, str] = {}
         self._links: dict[str, str] = {}
+        self._unchanged: set[Path] = set()
         self.isolation = Isolation()
 
     @property
@@ -153,6 +154,7 @@ class Places:
         key = role if suite is None else f"{role} for a suite of {suite}"
         async with self._lock:
             if key not in self._staged:
+                await self._check_unchanged(source)
                 folder = await self._stage(source, layer=role in {"solution", "checker changes"})
                 if role == "solution" and (artifacts := self._trajectory.artifacts):
                     await asyncio.to_thread(_keep, folder, artifacts)
@@ -167,6 +169,24 @@ class Places:
                         self._links = {path: end for path, end in leads.items() if end}
                 self._staged[key] = folder
             return self._staged[key]
+
+    async def _check_unchanged(self, source: Path) -> None:
+        """See that files beside their trajectory are those that it was recorded with.
+
+        Raises:
+            TrajectoryError: They are not.
+        """
+        trajectory = self._trajectory
+        name = "workspace" if source == trajectory.workspace else "world"
+        recorded = trajectory.workspace_hash if name == "workspace" else trajectory.world_hash
+        if recorded is None or trajectory.folder is None or source in self._unchanged:
+            return
+        if (found := await asyncio.to_thread(tree.identity, source)) != recorded:
+            raise TrajectoryError(
+                f"{source.name} is not what {trajectory.id} left: its hash is {found}, and was {recorded}. Put the "
+                f"recorded one back; or, to grade this one, take {name}_hash out of {trajectory.folder}"
+            )
+        self._unchanged.add(source)
 
     async def _stage(self, source: Path, *, layer: bool = False) -> Path:
         try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from rubricgrade import digest, tree
+from rubricgrade import tree
 from rubricgrade.checks import Bench
 from rubricgrade.errors import StoreError
 from rubricgrade.grading.admitting import admitted
@@ -82,7 +82,7 @@ async def agrade(
         gates,
         criteria,
         judge=judges.subject(rubric),
-        workspace=_workspace(trajectory),
+        workspace=None if trajectory.workspace is None else tree.identity(trajectory.workspace),
         template=template_subject(found),
         isolation=isolation,
         warnings=template_warning(trajectory, given),
@@ -103,14 +103,6 @@ async def keep(grade: Grade, trajectory: Trajectory, store: Location | Literal[T
     """
     # A disk can be slow, and other grades need not wait for it.
     await asyncio.to_thread(write_grade, grade, _folder(trajectory, store))
-
-
-def _workspace(trajectory: Trajectory) -> str | None:
-    """Hash of what the agent left: of a folder's tree, or of an archive's bytes (packing is deterministic)."""
-    source = trajectory.workspace
-    if source is None:
-        return None
-    return tree.digest(source) if source.is_dir() else digest.of_file(source)
 
 
 def _folder(trajectory: Trajectory, store: Location | Literal[True]) -> Path:

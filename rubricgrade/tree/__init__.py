@@ -4,7 +4,7 @@ No link is followed, nothing but regular files is opened, and everything is boun
 as a path; what lies below it is not.
 """
 
-from rubricgrade.tree.archive import left_out, pack, unpack
+from rubricgrade.tree.archive import identity, left_out, pack, unpack
 from rubricgrade.tree.entries import Budget, Entry, Kind, Listing, Skipped
 from rubricgrade.tree.making import copy, remove
 from rubricgrade.tree.visiting import digest, read, walk
@@ -17,6 +17,7 @@ __all__ = [
     "Skipped",
     "copy",
     "digest",
+    "identity",
     "left_out",
     "pack",
     "read",

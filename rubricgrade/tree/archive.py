@@ -6,6 +6,7 @@ and not by name: an agent may make a file of any name, but it has no say in a he
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
@@ -19,7 +20,7 @@ import zstandard
 
 from rubricgrade.tree.entries import Budget, Entry, Listing, Skipped
 from rubricgrade.tree.making import Builder
-from rubricgrade.tree.visiting import CHUNK, DEFAULT, chunks, listing, visit, walk
+from rubricgrade.tree.visiting import CHUNK, DEFAULT, chunks, digest, listing, visit, walk
 
 DELETED = "RUBRICGRADE.deleted"
 OPAQUE = "RUBRICGRADE.opaque"
@@ -90,6 +91,18 @@ def _info(entry: Entry) -> tarfile.TarInfo:
     info.linkname = entry.target
     info.pax_headers = {DELETED: "1"} if entry.kind == "deleted" else {OPAQUE: "1"} if entry.opaque else {}
     return info
+
+
+def identity(place: Path) -> str:
+    """``sha256:...`` that names what an agent left: `digest` of a folder, or that of an archive's bytes.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    if place.is_dir():
+        return digest(place)
+    with place.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def pack(
