@@ -67,7 +67,7 @@ class BubblewrapProvider:
             SandboxUnavailable: This host can't.
         """
         with self._lock:
-            if self._interior is None or not self._interior.base.exists():
+            if self._interior is None or not self._interior.is_whole():
                 if sys.platform != "linux":
                     raise SandboxUnavailable(remedy.NOT_LINUX)
                 if platform.machine() not in seccomp.AUDIT_ARCH:
@@ -87,12 +87,13 @@ class BubblewrapProvider:
     async def _open(self, template: Template, label: str, seed: launch.Seed | None) -> BubblewrapSandbox:
         if not self._interior:
             await asyncio.to_thread(self.interior)
-        parts = await self._make(template, label, seed)
+        inside = self.interior()
+        parts = await self._make(template, inside, label, seed)
         group = f"cgroup{parts.group.version}" if parts.group else ""
         return BubblewrapSandbox(
             parts,
             template,
-            environment=environment(self.interior(), template),
+            environment=environment(inside, template),
             isolation=Isolation(
                 provider=self.name,
                 kernel_uid=self.kernel_uid,
@@ -101,11 +102,11 @@ class BubblewrapProvider:
                 seccomp=True,
                 network=f"only {', '.join(template.allow)}" if template.allow else template.network,
             ),
+            whole=inside.is_whole,
             reopen=lambda other: self._open(template, label, other),
         )
 
-    async def _make(self, template: Template, label: str, seed: launch.Seed | None) -> Parts:
-        inside = self.interior()
+    async def _make(self, template: Template, inside: interior.Interior, label: str, seed: launch.Seed | None) -> Parts:
         building.check(template, inside, self.kernel_uid)
         place = cgroups.find()
         group = cgroups.plan(place) if place else None

@@ -13,6 +13,7 @@ from typing import Literal
 
 from rubricgrade.errors import SandboxLost
 from rubricgrade.sandbox.contract import Done, MiB
+from rubricgrade.sandbox.interior import HOLLOW
 
 FLOOD = 64
 """A command that writes more than so many times its limit is killed."""
@@ -90,6 +91,7 @@ class Command:
         limit: int,
         oom: Callable[[], bool],
         full: Callable[[], bool],
+        whole: Callable[[], bool],
         give_up: Callable[[], None],
     ) -> None:
         """Watch a command that pid 1 was just asked to start.
@@ -100,6 +102,8 @@ class Command:
             limit: Bytes kept of each stream.
             oom: Tells whether a process of the sandbox was killed for memory since the command started.
             full: Tells whether the sandbox was emptied of processes for filling its disk since then.
+            whole: Tells whether all that the sandbox is made of is still there: what a command says without it is no
+                more than that something is missing.
             give_up: Ends the whole sandbox, for when a kill does not succeed.
         """
         self._streams = streams
@@ -107,6 +111,7 @@ class Command:
         self._limit = limit
         self._oom = oom
         self._full = full
+        self._whole = whole
         self._give_up = give_up
         self._started = time.monotonic()
         self._killed: Literal["", "time", "flood", "asked"] = ""
@@ -149,6 +154,8 @@ class Command:
                 if len(self._lines) <= limit:
                     return self._take(end + 1)
             if 0 <= end < limit:
+                if not self._whole():
+                    raise SandboxLost(HOLLOW)
                 return self._take(end + 1)
             if len(self._lines) > limit or end >= limit:
                 await self.kill()
@@ -273,7 +280,9 @@ class Command:
             words = [""]
         if self._over.done():
             return
-        if words[0] == "exit":
+        if words[0] == "exit" and not self._whole():
+            self._settle(SandboxLost(HOLLOW))
+        elif words[0] == "exit":
             self._drain()
             self._settle(_Ending(int(words[1]), words[2] == "1" or self._oom(), self._full(), "", self._seconds()))
         elif words[0] == "error":

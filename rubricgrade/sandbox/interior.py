@@ -8,7 +8,9 @@ scripts that they installed work too.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import json
 import os
 import py_compile
 import secrets
@@ -17,7 +19,8 @@ import site
 import sys
 import sysconfig
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import rubricgrade
@@ -30,6 +33,10 @@ KEEP = 7 * 24 * 3600.0
 """Seconds after its last use in which an interior of another version may be needed again."""
 ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """PATH in a template that brings its own root file system."""
+MADE = "made"
+"""The file of a prepared folder that says when its folders were filled."""
+HOLLOW = "files of the sandbox were removed while a command ran in it, maybe by a cleaner of temporary files"
+"""What is said of a sandbox whose interior is not whole any more."""
 SCRIPT_SIZE = 1 << 16
 """Bytes of the largest file in the scripts folder that is taken for a script."""
 
@@ -59,6 +66,7 @@ class Interior:
         links: (target, path inside) of symbolic links, such as /bin.
         python: The interpreter, inside and outside.
         path: PATH of every process.
+        stamps: Times of last change of the folders that were made for it, by path; none if it is an image's.
     """
 
     base: Path
@@ -66,6 +74,22 @@ class Interior:
     links: tuple[tuple[str, str], ...]
     python: str
     path: str
+    stamps: Mapping[Path, int] = field(default_factory=dict[Path, int])
+
+    def is_whole(self) -> bool:
+        """Whether nothing was removed from it since it was made, as cleaners of temporary files do."""
+        return not self.stamps or _stamps(self.base) == self.stamps
+
+
+def _stamps(base: Path) -> dict[Path, int] | None:
+    """When something was last put into, or taken from, the folders that the processes inside can't do without."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    env = base / "env"
+    folders = (base / "etc", env, env / "bin", env / "pid1", env / "lib" / version / "site-packages")
+    try:
+        return {folder: folder.stat().st_mtime_ns for folder in folders}
+    except OSError:
+        return None
 
 
 def _scripts() -> Path | None:
@@ -177,25 +201,38 @@ def _system_links() -> tuple[list[tuple[Path, str]], list[tuple[str, str]]]:
     return binds, links
 
 
+def _is_as_made(base: Path) -> bool:
+    """Whether it is there, with all that was put into it."""
+    try:
+        made = json.loads((base / MADE).read_text())
+    except (OSError, ValueError):
+        return False
+    return made == [*(_stamps(base) or {}).values()]
+
+
+def _make(folder: Path, python: Path, packages: list[Path]) -> Path:
+    folder.mkdir(mode=0o755)
+    _write_etc(folder / "etc")
+    _write_env(folder / "env", python, packages)
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():  # readable by the sandbox's user whatever our umask is
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+    (folder / MADE).write_text(json.dumps([*(_stamps(folder) or {}).values()]))
+    return folder
+
+
 def prepare(state: Path) -> Interior:
     """Make the shared interior below the state folder, or find the one that is there."""
     python, packages, scripts = _interpreter(), _packages(), _scripts()
     base = state / f"base-{_fingerprint()}"
-    if not base.exists():
-        making = state / f"n-{secrets.token_hex(8)}"
-        making.mkdir(mode=0o755)
-        _write_etc(making / "etc")
-        _write_env(making / "env", python, packages)
-        for path in (making, *making.rglob("*")):
-            if not path.is_symlink():  # readable by the sandbox's user whatever our umask is
-                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
-        try:
-            making.rename(base)
-        except OSError:  # another process was faster
-            tree.remove(making)
-    for other in state.glob("base-*"):
-        if other != base and time.time() - other.stat().st_mtime > KEEP:
-            tree.remove(other)
+    with (state / "interior.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_as_made(base):
+            tree.remove(base)
+            _make(state / f"n-{secrets.token_hex(8)}", python, packages).rename(base)
+        for other in state.glob("base-*"):
+            if other != base and time.time() - other.stat().st_mtime > KEEP:
+                tree.remove(other)
     binds, links = _system_links()
     binds = [(Path("/usr"), "/usr"), *binds, (base / "etc", "/etc")]
     prefix = Path(sys.base_prefix).resolve()
@@ -209,4 +246,4 @@ def prepare(state: Path) -> Interior:
     if own.parent not in packages:
         binds.append((own, f"{ENV}/own/rubricgrade"))
     path = dict.fromkeys((f"{ENV}/bin", str(python.parent), "/usr/local/bin", "/usr/bin", "/bin"))
-    return Interior(base, tuple(binds), tuple(links), str(python), ":".join(path))
+    return Interior(base, tuple(binds), tuple(links), str(python), ":".join(path), _stamps(base) or {})

@@ -65,6 +65,7 @@ class BubblewrapSandbox(Commanded[Command]):
         *,
         environment: dict[str, str],
         isolation: Isolation,
+        whole: Callable[[], bool],
         reopen: Reopen,
     ) -> None:
         """Take charge of a sandbox that runs.
@@ -74,10 +75,12 @@ class BubblewrapSandbox(Commanded[Command]):
             template: What it was opened from.
             environment: See `Commanded`.
             isolation: See `Commanded`.
+            whole: See `Command`.
             reopen: Opens another one from the same template, with files put in first.
         """
         super().__init__(template, environment=environment, isolation=isolation)
         self._parts = parts
+        self._whole = whole
         self._reopen = reopen
         limits = template.limits
         self._watch = quota.Watch(parts.disk, limits.disk, limits.files, self._purge) if parts.disk else None
@@ -187,6 +190,7 @@ class BubblewrapSandbox(Commanded[Command]):
             limit=asked.limit,
             oom=lambda: self._kills() > kills,
             full=lambda: (self._watch.purges if self._watch else 0) > purges,
+            whole=self._whole,
             give_up=self._give_up,
         )
 

@@ -87,6 +87,32 @@ def test_an_image_that_is_not_there_is_not_fetched(provider: ContainerProvider) 
         asyncio.run(provider.open(Template(image="localhost/no-such-image:1")))
 
 
+def test_an_interior_that_was_cleaned_away_ends_the_container_and_is_made_again(
+    provider: ContainerProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    alone = ContainerProvider(provider.engine)
+
+    def clean_away() -> None:
+        (script,) = tmp_path.glob("sandbox-*/base-*/env/bin/pytest")
+        script.unlink()
+
+    async def main() -> None:
+        sandbox = await alone.open(Template())
+        try:
+            assert (await sandbox.exec(["pytest", "--version"])).ok
+            clean_away()
+            with pytest.raises(SandboxLost, match="were removed"):
+                await sandbox.exec(["sh", "-c", "pytest --version || echo 0"])
+        finally:
+            await sandbox.close()
+        again = await alone.open(Template())
+        assert (await again.exec(["pytest", "--version"])).ok
+        await again.close()
+
+    asyncio.run(main())
+
+
 def test_confinement(provider: ContainerProvider) -> None:
     async def look(sandbox: Sandbox) -> dict[str, str]:
         status = (await sandbox.exec(["cat", "/proc/self/status"])).stdout.decode()

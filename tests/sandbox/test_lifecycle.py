@@ -351,11 +351,38 @@ def test_control_groups_of_version_2_where_they_are_handed_down(tmp_path: Path) 
     assert group.folders == (group.memory,)
 
 
-def test_the_interior_is_made_again_when_it_was_cleaned_away(provider: BubblewrapProvider) -> None:
-    first = provider.interior()
-    tree.remove(first.base)
-    assert provider.interior().base.exists()
-    asyncio.run(one_command(provider))
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BubblewrapProvider:
+    """A provider with a state folder that no other test's sandboxes live in."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return BubblewrapProvider()
+
+
+@pytest.mark.parametrize("gone", [".", "env", "env/bin/pytest", "env/bin/python3", "etc/passwd", "env/pid1"])
+def test_an_interior_that_was_cleaned_away_is_made_again(alone: BubblewrapProvider, gone: str) -> None:
+    _clean_away(alone.interior().base / gone)
+    asyncio.run(one_command(alone))
+    _clean_away(alone.interior().base / gone)
+    asyncio.run(one_command(BubblewrapProvider()))
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_what_a_command_says_without_its_interior_is_nothing(alone: BubblewrapProvider, *, talks: bool) -> None:
+    async def main() -> None:
+        async with opened(alone) as box:
+            assert (await box.exec(["sh", "-c", "pytest --version"])).ok
+            _clean_away(alone.interior().base / "env/bin/pytest")
+            command = ["sh", "-c", "pytest --version || echo 0"]
+            process = await box.start(command) if talks else None
+            with pytest.raises(SandboxLost, match="were removed"):
+                await (process.receive() if process else box.exec(command))
+        await one_command(alone)
+
+    asyncio.run(main())
+
+
+def _clean_away(path: Path) -> None:
+    tree.remove(path) if path.is_dir() else path.unlink()
 
 
 async def one_command(provider: BubblewrapProvider) -> None:

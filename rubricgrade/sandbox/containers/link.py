@@ -14,6 +14,7 @@ from typing import Any
 
 from rubricgrade.errors import SandboxLost
 from rubricgrade.sandbox.contract import MiB
+from rubricgrade.sandbox.interior import HOLLOW
 
 LONGEST = 8 * MiB
 """Bytes of one answer."""
@@ -29,15 +30,22 @@ class PipeLink:
     piece = MiB
     reply = MiB
 
-    def __init__(self, process: asyncio.subprocess.Process, remove: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        remove: Callable[[], Awaitable[object]],
+        whole: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Talk to a warden that was started.
 
         Args:
             process: The engine's program, with pipes; its standard output allows lines of `LONGEST`.
             remove: Ends the container whatever it does.
+            whole: As of `sandbox.command.Command`.
         """
         self._process = process
         self._remove = remove
+        self._whole = whole
         self._number = 0
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._lost = ""
@@ -48,19 +56,26 @@ class PipeLink:
         self._complaining = asyncio.ensure_future(self._collect())
 
     @classmethod
-    async def start(cls, argv: Sequence[str], folder: Path, remove: Callable[[], Awaitable[object]]) -> PipeLink:
+    async def start(
+        cls,
+        argv: Sequence[str],
+        folder: Path,
+        remove: Callable[[], Awaitable[object]],
+        whole: Callable[[], bool] = lambda: True,
+    ) -> PipeLink:
         """Start the engine's program.
 
         Args:
             argv: Its command line.
             folder: Where it is started: podman leaves a file ``oom`` there when a container runs out of memory.
             remove: As in the constructor.
+            whole: As in the constructor.
         """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, limit=LONGEST, start_new_session=True
         )
-        return cls(process, remove)
+        return cls(process, remove, whole)
 
     async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """See `warden.Link.ask`."""
@@ -74,12 +89,15 @@ class PipeLink:
             async with self._sending:
                 self._process.stdin.write(line)
                 await self._process.stdin.drain()
-            return await answer
+            told = await answer
         except ConnectionError as error:
             await self._hearing
             raise SandboxLost(self._lost) from error
         finally:
             self._asked.pop(number, None)
+        if not self._whole():
+            raise SandboxLost(HOLLOW)
+        return told
 
     async def close(self) -> None:
         """See `warden.Link.close`."""

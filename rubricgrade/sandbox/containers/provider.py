@@ -64,7 +64,7 @@ class ContainerProvider:
         argv += ["--label", f"rubricgrade={label}", "--entrypoint", "", *confinement(facts, template), *mounts(inside)]
         argv += [image or SKELETON, inside.python]
         argv += ["-I", "-S", "-B", "-c", program(_orders(facts, template))]
-        link = await PipeLink.start(argv, state.root(), lambda: self._remove(name))
+        link = await PipeLink.start(argv, state.root(), lambda: self._remove(name), inside.is_whole)
         try:
             greeting = await ask(link, Greeting, "hello")
             for layer in template.layers:
@@ -117,7 +117,7 @@ class ContainerProvider:
 
     async def _host(self) -> interior.Interior:
         """What of this host shows in a container without an image; made ready once."""
-        if self._interior is None:
+        if self._interior is None or not self._interior.is_whole():
             if sys.platform != "linux":
                 raise SandboxUnavailable("on this system a container needs an image with Python: name one")
             prepared = await asyncio.to_thread(lambda: interior.prepare(state.root()))
