@@ -19,7 +19,8 @@ import site
 import sys
 import sysconfig
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -221,12 +222,22 @@ def _make(folder: Path, python: Path, packages: list[Path]) -> Path:
     return folder
 
 
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Keep all other processes out that ask for the same folder."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def prepare(state: Path) -> Interior:
     """Make the shared interior below the state folder, or find the one that is there."""
     python, packages, scripts = _interpreter(), _packages(), _scripts()
     base = state / f"base-{_fingerprint()}"
-    with (state / "interior.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _alone(state):
         if not _is_as_made(base):
             tree.remove(base)
             _make(state / f"n-{secrets.token_hex(8)}", python, packages).rename(base)
