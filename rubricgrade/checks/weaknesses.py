@@ -124,7 +124,12 @@ def _always_fails(rubric: Rubric, spec: Python, place: Place) -> Iterator[Weakne
     if spec.file not in files:
         return
     parsed, program = files[spec.file], Program(files)
-    unbound = [name for name in parsed.unbound() if not program.sets(name.id)]
+    elsewhere = _never_called(parsed.tree, spec.name)
+    unbound = [
+        name
+        for name in parsed.unbound()
+        if not program.sets(name.id) and not any(name.lineno in lines for lines in elsewhere)
+    ]
     first = {name.id: name for name in sorted(unbound, key=lambda name: -name.lineno)}
     for name in sorted(first.values(), key=lambda name: name.lineno):
         message = f"reads {name.id} (line {name.lineno}), which nothing has set: the check raises there"
@@ -132,6 +137,22 @@ def _always_fails(rubric: Rubric, spec: Python, place: Place) -> Iterator[Weakne
     for line, asked in _unknown_to_a_case(parsed, spec.name, program):
         message = f"asks for {asked} (line {line}), which a case does not have: the check raises there"
         yield Weakness(place, "always-fails", message)
+
+
+def _never_called(module: ast.Module, function: str) -> list[range]:
+    """The lines of those functions of a file that a check's own does not come to, by any name."""
+    unseen = {
+        node.name: node
+        for node in module.body
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list and node.name != function
+    }
+    to_see: list[ast.AST] = [node for node in module.body if node not in unseen.values()]
+    to_see += [node.args for node in unseen.values()]  # defaults belong to the file's own lines
+    while to_see:
+        for part in ast.walk(to_see.pop()):
+            if isinstance(part, ast.Name) and part.id in unseen:
+                to_see.append(unseen.pop(part.id))
+    return [range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1) for node in unseen.values()]
 
 
 def _unknown_to_a_case(source: Source, function: str, program: Program) -> Iterator[tuple[int, str]]:

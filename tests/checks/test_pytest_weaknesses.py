@@ -81,6 +81,25 @@ def test_a_line_that_fails_whenever_it_is_reached_is_told(code: str, name: str, 
     assert f"reads {name} (line {line})" in found.message
 
 
+def test_a_failing_line_is_told_of_the_checks_that_come_to_it() -> None:
+    code = (
+        "def helper():\n    return a_typo\n"
+        "def direct(case):\n    return helper()\n"
+        "TABLE = {'in': later}\n"
+        "def through(case):\n    return TABLE['in'](case)\n"
+        "def later(case):\n    return another_typo\n"
+        "def alone(case, of=lambda: a_third):\n    return a_fourth\n"
+    )
+    names = ("direct", "through", "alone")
+    found = weaknesses(rubric_of([{"python": f"c.py:{name}"} for name in names], {"c.py": code}))
+    told = {name: [each.message.split()[1] for each in found if each.place[1] == at] for at, name in enumerate(names)}
+    assert told == {
+        "direct": ["a_typo", "another_typo", "a_third"],
+        "through": ["another_typo", "a_third"],
+        "alone": ["another_typo", "a_third", "a_fourth"],
+    }
+
+
 def test_what_a_case_does_not_have_is_told() -> None:
     code = "def other(case):\n    return case.x\ndef check(the):\n    return the.exists('a') and the.raed_text('a')\n"
     (found,) = weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code}))
