@@ -129,7 +129,7 @@ class JudgeOptions:
 
 def models_of(names: str | None) -> tuple[str, ...]:
     """The models that a text names, with commas between them."""
-    return tuple(name.strip() for name in names.split(",")) if names else ()
+    return () if names is None else tuple(name.strip() for name in names.split(","))
 
 
 def _named(names: str | None) -> list[bool]:

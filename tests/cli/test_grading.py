@@ -168,6 +168,7 @@ def test_bad_input_is_told_at_once_and_nothing_is_run_or_written(tmp_path: Path,
     ("options", "words"),
     [
         (("--judge", "openai/gpt-4o"), "OPENAI_API_KEY"),
+        (("--judge", ""), "model must be a name"),  # a variable of the shell that is not set
         (("--judge", "openai/small", "--api-base", "ftp://example.test"), "no http(s) URL"),
         (("--judge", "hosted_vllm/small"), "HOSTED_VLLM_API_BASE"),
     ],
