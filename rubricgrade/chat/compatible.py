@@ -22,6 +22,7 @@ from rubricgrade.chat.reading import Answer, read_body
 BODY_LIMIT = 8 << 20
 """Bytes of an answer, unpacked. A verdict takes a few thousand."""
 
+OK = 200
 _STREAMED = 1 << 20
 """Bytes from which on aiohttp wants a body as a stream."""
 
@@ -79,6 +80,8 @@ class Compatible:
                     timeout=_NO_TIMEOUT,
                 ) as response,
             ):
+                if request.on_begin and response.status == OK:
+                    request.on_begin()
                 raw = await _read(response)
         except TimeoutError:
             raise Fault("timeout", f"no answer within {request.timeout:g} s", maybe_billed=True) from None
@@ -91,7 +94,7 @@ class Compatible:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             detail = f"the connection broke: {type(error).__name__} {shown(str(error), self.key)}"
             raise Fault("unreachable", detail, maybe_billed=True) from None
-        if response.status != 200:  # noqa: PLR2004 - HTTP's own number
+        if response.status != OK:
             raise from_status(response.status, raw.decode("utf-8", "replace"), response.headers, key=self.key)
         return read_body(raw, key=self.key)
 

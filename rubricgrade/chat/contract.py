@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 from rubricgrade.errors import JudgeError
@@ -41,6 +41,7 @@ class Request:
         timeout: Seconds that one attempt may take.
         cache_key: The same for requests that share a prefix; routes them to the same cache where a provider can.
         tools: OpenAI-style function definitions that the model may call.
+        on_begin: Called when a good reply begins to come, where the way there tells that; maybe more than once.
     """
 
     model: str
@@ -51,6 +52,7 @@ class Request:
     timeout: float = 120.0
     cache_key: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
+    on_begin: Callable[[], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

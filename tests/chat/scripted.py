@@ -16,7 +16,7 @@ class Wire:
     """One answer, down to the bytes.
 
     `reset_after`: cut the connection after that many bytes of the body. `raw`: the body is all, with no HTTP around it.
-    `afterwards`: what comes on the connection behind the answer, unasked.
+    `held_for`: the body waits behind the headers until that many requests have come. `afterwards`: what comes on the connection behind the answer, unasked.
     """
 
     body: bytes
@@ -27,6 +27,7 @@ class Wire:
     endless: bool = False
     hang: bool = False
     raw: bool = False
+    held_for: int = 0
     afterwards: bytes = b""
 
 
@@ -151,6 +152,8 @@ class ScriptedServer:
             headers.setdefault("content-length", str(len(wire.body)))
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         writer.write(f"HTTP/1.1 {wire.status} X\r\n{head}\r\n".encode())
+        if wire.held_for:
+            await asyncio.to_thread(self.wait_for, wire.held_for)
         while wire.endless:
             writer.write(b"%x\r\n%s\r\n" % (len(wire.body), wire.body))
             await writer.drain()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,25 @@ def test_ten_criteria_share_a_prefix_and_the_first_goes_alone(server: ScriptedSe
     assert server.peak == 4
     assert len({json.dumps(seen.body["messages"][:2]) for seen in server.seen}) == 1
     assert len({seen.body["messages"][2]["content"] for seen in server.seen}) == 10
+
+
+def test_the_others_come_when_the_reply_to_the_first_begins(server: ScriptedServer) -> None:
+    server.script = [replace(completion(YES), held_for=4), completion(YES)]
+    assert {judged.verdict for judged in grade(server, 10, concurrency=4)} == {"met"}
+    assert server.peak == 4
+
+
+def test_an_error_is_no_beginning(server: ScriptedServer) -> None:
+    held: list[int] = []
+
+    def second(_: Seen) -> Wire:
+        held.append(len(server.seen))
+        return Wire(completion(YES).body, delay=0.05)
+
+    server.script = [error(500), second, completion(YES)]
+    assert {judged.verdict for judged in grade(server, 4)} == {"met"}
+    assert held == [2]
+    assert len({seen.body["messages"][2]["content"] for seen in server.seen[:2]}) == 1
 
 
 def test_bad_replies_are_repaired_over_the_wire(server: ScriptedServer) -> None:
