@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import isawaitable
 from typing import Any, cast
 
 from rubricgrade.chat.compatible import response_format
@@ -173,8 +174,19 @@ def _logging_worker() -> Any:
     return importlib.import_module("litellm.litellm_core_utils.logging_worker").GLOBAL_LOGGING_WORKER
 
 
-_afterwork: PerLoop[Any] = PerLoop(_logging_worker, lambda worker: worker.clear_queue())
-"""litellm finishes each call in the background; what is left of that when a loop ends must not pile up."""
+async def _tidy(worker: Any) -> None:
+    await worker.clear_queue()
+    cache = load().in_memory_llm_clients_cache
+    mine = cache.update_cache_key_with_event_loop("")
+    for key in [key for key in cache.cache_dict if key.endswith(mine)]:
+        client = cache.cache_dict.pop(key)
+        if isawaitable(closing := client.close() if hasattr(client, "close") else None):
+            await closing
+
+
+_afterwork: PerLoop[Any] = PerLoop(_logging_worker, _tidy)
+"""What litellm leaves behind when a loop ends must not pile up: it finishes each call in the background, and keeps a
+client for each provider and loop, with open connections, by a key that ends in the loop's own."""
 
 
 def _messages(messages: tuple[Mapping[str, Any], ...], *, breakpoints: bool) -> list[dict[str, Any]]:

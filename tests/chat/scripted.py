@@ -71,6 +71,7 @@ class ScriptedServer:
         self.now = 0
         self.peak = 0
         self.connections = 0
+        self.connected = 0
         self.unasked = 0
         self._arrived = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -97,6 +98,11 @@ class ScriptedServer:
         with self._arrived:
             assert self._arrived.wait_for(lambda: self.unasked >= answers, timeout=30)
 
+    def wait_until_left(self) -> None:
+        """Block until no client is connected."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: not self.connected, timeout=30)
+
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -115,6 +121,7 @@ class ScriptedServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.connected += 1
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -138,6 +145,9 @@ class ScriptedServer:
             pass  # the client has gone, or the server is being closed
         finally:
             writer.transport.abort()
+            with self._arrived:
+                self.connected -= 1
+                self._arrived.notify_all()
 
     async def _answer(self, writer: asyncio.StreamWriter, wire: Wire) -> None:
         await asyncio.sleep(3600 if wire.hang else wire.delay)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 from typing import Any
 
@@ -164,3 +165,15 @@ def test_an_unknown_end_of_bedrock_is_none() -> None:
 def test_a_block_of_no_type_is_none(block: Any) -> None:
     with pytest.raises(Fault, match="unknown kind"):
         check_body(claude_says(content=[block, {"type": "text", "text": "yes"}]))
+
+
+@pytest.mark.parametrize("model", [CLAUDE, "mistral/mistral-large-latest"])
+def test_a_loop_that_ends_keeps_no_connection_of_litellms(server: ScriptedServer, model: str) -> None:
+    server.script = [Wire(json.dumps(anthropic("end_turn", "yes")).encode()) if model == CLAUDE else completion("yes")]
+    chat = open_chat(server.origin if model == CLAUDE else server.base, "litellm")
+    kept = importlib.import_module("litellm").in_memory_llm_clients_cache.cache_dict
+    before = {*kept}
+    for _ in range(2):
+        assert ask(chat, question(model=model)).text == "yes"
+    assert {*kept} <= before
+    server.wait_until_left()
