@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from rubricgrade.chat.budget import Budget
@@ -119,6 +119,12 @@ class Caller:
     price: Price | None = None
     shared: Shared | None = None
     _left_out: set[Part] = field(default_factory=set[Part])
+    _uncounted: Ask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._uncounted = Ask(
+            self.purpose, self.model, self.place, self.limit, self.total, self.per_minute, estimate=None
+        )
 
     async def ask(self, request: Request) -> Reply:
         """As `Chat.ask`."""
@@ -161,14 +167,13 @@ class Caller:
                 continue
             # Remembered only now: an error text may name a part that was not at fault.
             self._left_out |= left_out
-            notes = tuple(note for part, note in _LEFT_OUT.items() if part in left_out and _has(request, part))
             return Reply(
                 answer.text,
                 answer.finish,
                 answer.model or self.model,
                 tally.usage,
                 answer.reasoning,
-                notes,
+                _notes(request, left_out) if left_out else (),
                 answer.calls,
             )
 
@@ -201,18 +206,10 @@ class Caller:
         return answer
 
     def _asked(self, request: Request) -> Ask:
-        counted = self.budget or self.shared or self.tokens_per_minute
-        expected = _expected(request) if counted else None
-        return Ask(
-            self.purpose,
-            self.model,
-            self.place,
-            self.limit,
-            self.total,
-            self.per_minute,
-            estimate=self._cost(expected),
-            load=self._load(expected),
-        )
+        if not (self.budget or self.shared or self.tokens_per_minute):
+            return self._uncounted
+        expected = _expected(request)
+        return replace(self._uncounted, estimate=self._cost(expected), load=self._load(expected))
 
     def _cost(self, tokens: Tokens | None) -> float | None:
         return self.price.cost(tokens) if self.price and tokens else None
@@ -228,6 +225,11 @@ class Caller:
         return (
             f"{self.model} at {self.route.shown_base}: {fault.detail}{tries}. {_REMEDIES.get(fault.kind, '')}".strip()
         )
+
+
+def _notes(request: Request, left_out: Collection[Part]) -> tuple[str, ...]:
+    """What was left out of a request, in words."""
+    return tuple(note for part, note in _LEFT_OUT.items() if part in left_out and _has(request, part))
 
 
 def _expected(request: Request) -> Tokens:

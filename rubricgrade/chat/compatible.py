@@ -137,7 +137,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     encoding = response.headers.get("content-encoding", "identity").lower()
     unpack = _unpacker(encoding)
     body = bytearray()
-    async for chunk in response.content.iter_any():
+    while chunk := await response.content.readany():
         body += unpack.decompress(chunk, BODY_LIMIT + 1 - len(body)) if unpack else chunk
         if len(body) > BODY_LIMIT:
             response.close()

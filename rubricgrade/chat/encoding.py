@@ -30,8 +30,11 @@ class Encoder:
             messages: As in `Request.messages`; their marks are left out.
             fields: Everything else.
         """
-        encoded = b",".join([self._message(message) for message in messages])
-        return b'{"messages":[%s],%s' % (encoded, self._rest(fields)[1:])
+        # Joined once: a record is long.
+        parts = [b'{"messages":[']
+        for number, message in enumerate(messages):
+            parts += (b"," if number else b"", self._message(message))
+        return b"".join([*parts, b"],", self._rest(fields)[1:]])
 
     def _message(self, message: Mapping[str, Any]) -> bytes:
         content = message.get("content")

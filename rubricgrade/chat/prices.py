@@ -35,16 +35,19 @@ class Price:
         """What an answer with these tokens cost."""
         cached = min(tokens.cached, tokens.input)
         written = min(tokens.written, tokens.input - cached)
-        counts = (tokens.input - cached - written, cached, written, tokens.output)
-        prices = (self.input, self.cached, self.written, self.output)
-        return sum(count * _at(steps, tokens.input) for count, steps in zip(counts, prices, strict=True))
+        return (
+            (tokens.input - cached - written) * _at(self.input, tokens.input)
+            + cached * _at(self.cached, tokens.input)
+            + written * _at(self.written, tokens.input)
+            + tokens.output * _at(self.output, tokens.input)
+        )
 
 
 _FREE = Price(((0, 0.0),), ((0, 0.0),), ((0, 0.0),), ((0, 0.0),))
 
 
 def _at(steps: _Steps, input_tokens: int) -> float:
-    return next(price for floor, price in reversed(steps) if input_tokens > floor or not floor)
+    return [price for floor, price in steps if input_tokens > floor or not floor][-1]
 
 
 def price_of(model: str, extra: Mapping[str, Any]) -> Price | None:

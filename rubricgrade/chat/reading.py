@@ -214,12 +214,15 @@ def _tokens(usage: Any) -> Tokens | None:
 
 def _first(*values: Any) -> int:
     """The first count that is not 0."""
-    return next((count for value in values if (count := _count(value))), 0)
+    for value in values:
+        if count := _count(value):
+            return count
+    return 0
 
 
 def _count(value: Any) -> int | None:
-    sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if sound else None
+    # A bool is an int, too, but of another type.
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 class _Ambiguous(ValueError):

@@ -13,17 +13,17 @@ from contextlib import AbstractAsyncContextManager
 
 
 class Slots:
-    """The slots of one place."""
+    """The slots of one place.
+
+    Attributes:
+        held: How many are in use now.
+    """
 
     def __init__(self) -> None:
+        self.held = 0
         self._lock = threading.Lock()
         self._waiting: deque[_Slot] = deque()
-        self._held: dict[asyncio.AbstractEventLoop, set[_Slot]] = {}
-
-    @property
-    def held(self) -> int:
-        """Slots in use now."""
-        return sum(map(len, self._held.values()))
+        self._holders: dict[asyncio.AbstractEventLoop, set[_Slot]] = {}
 
     def slot(self, limit: int) -> AbstractAsyncContextManager[None]:
         """Wait for a slot and hold it for the block.
@@ -42,7 +42,7 @@ class Slots:
         """
         with self._lock:
             if not self._waiting and self.held < slot.limit:
-                self._held.setdefault(slot.loop, set()).add(slot)
+                self._hold(slot)
                 return None
             slot.turn = slot.loop.create_future()
             self._waiting.append(slot)
@@ -52,21 +52,17 @@ class Slots:
     def give(self, slot: _Slot) -> None:
         """Take a slot back, also one that is still waited for. Call on its event loop."""
         with self._lock:
-            if slot in self._held.get(slot.loop, ()):
-                self._held[slot.loop].discard(slot)
+            if slot in self._holders.get(slot.loop, ()):
+                self._holders[slot.loop].discard(slot)
+                self.held -= 1
             elif slot in self._waiting:
                 self._waiting.remove(slot)
             self._admit(slot.loop)
 
     def _admit(self, here: asyncio.AbstractEventLoop) -> None:
         """Give free slots to those who have waited longest. Call with the lock held, on the loop named."""
-        while self._waiting:
-            first = self._waiting[0]
-            if self.held >= first.limit:
-                self._drop_lost()
-                if self.held >= first.limit:
-                    return
-            self._waiting.popleft()
+        while self._waiting and self._has_room(self._waiting[0].limit):
+            first = self._waiting.popleft()
             if first.loop is here:
                 first.wake()
             else:
@@ -74,12 +70,18 @@ class Slots:
                     first.loop.call_soon_threadsafe(first.wake)
                 except RuntimeError:
                     continue  # its loop was closed without ending its tasks: nobody is waiting any more
-            self._held.setdefault(first.loop, set()).add(first)
+            self._hold(first)
 
-    def _drop_lost(self) -> None:
-        """Forget loops that are closed, and take back what one held that was closed without ending its tasks."""
-        for loop in [loop for loop in self._held if loop.is_closed()]:
-            del self._held[loop]
+    def _has_room(self, limit: int) -> bool:
+        """Whether one more may start, also by taking back what a loop held that was closed without ending its tasks."""
+        if self.held >= limit:
+            for loop in [loop for loop in self._holders if loop.is_closed()]:
+                self.held -= len(self._holders.pop(loop))
+        return self.held < limit
+
+    def _hold(self, slot: _Slot) -> None:
+        self._holders.setdefault(slot.loop, set()).add(slot)
+        self.held += 1
 
 
 class _Slot(AbstractAsyncContextManager[None]):

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from rubricgrade.evidence.folding import fold, original_span
 from rubricgrade.evidence.likeness import Words
@@ -28,13 +29,13 @@ _REST = f"[{re.escape(_ENDS.replace(chr(10), chr(13)))}]*+"
 
 _STEP = re.compile(r"(?:step\s*)?\[?\s*(\d{1,9})\s*\]?(?P<part>\.\w+)?\Z", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
+_WIDE = re.compile(f"[{chr(WIDE)}-\U0010ffff]")
 _TRIES = 10_000  # places where a text stands but cuts a word; hostile text can have very many
 _TRIED = 100_000  # characters of a text, each time counted anew that it is tried; only a short one stands in many words
 _PROVING_LETTERS, _PROVING_WORDS = 8, 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     place: Place
     start: int
     end: int
@@ -63,8 +64,7 @@ class _Joined:
         ends: list[int] = []
         at = 0
         for piece, text in zip(pieces, texts, strict=True):
-            before, behind = (_CUT if cuts(piece.place.text, edge) else _END for edge in (piece.start, piece.end))
-            parts += (before, text, behind)
+            parts += (_edge(piece.place.text, piece.start), text, _edge(piece.place.text, piece.end))
             begins.append(at + 1)
             ends.append(at + 1 + len(text))
             at += len(text) + 2
@@ -195,10 +195,10 @@ class Sources:
             number, part = int(step.group(1)), step.group("part")
             return self._by_address.get(f"[{number}]{part}".casefold() if part else f"[{number}", [])
         path = hint.strip().strip("[]")
+        file = path.rpartition(":")[0] or path
         # Judges and people also name a file of the world by its path alone.
-        names = {path, path.rpartition(":")[0] or path}
-        names |= {*(f"{WORLD}{name}" for name in names), path.partition(".")[0], path.partition("]")[0]}
-        return sorted({index for name in names for index in self._by_name.get(name, ())})
+        names = {path, file, WORLD + path, WORLD + file, path.partition(".")[0], path.partition("]")[0]}
+        return sorted({index for name in names & self._by_name.keys() for index in self._by_name[name]})
 
 
 def locate(quote: str, sources: Sources, hint: str | None = None) -> Evidence:
@@ -235,9 +235,14 @@ def proves(evidence: Evidence, *, strict: bool = False) -> bool:
         return False
     # Bold and full-width letters are found as plain ones, and say no more than these.
     words = _WORD.findall(unicodedata.normalize("NFKC", evidence.quote))
-    wide = sum(ord(character) >= WIDE for word in words for character in word)
-    letters = sum(map(len, words)) + 2 * wide
-    return letters >= _PROVING_LETTERS and max(len(words), wide) >= _PROVING_WORDS
+    letters = "".join(words)
+    wide = len(_WIDE.findall(letters))
+    return len(letters) + 2 * wide >= _PROVING_LETTERS and max(len(words), wide) >= _PROVING_WORDS
+
+
+def _edge(text: str, at: int) -> str:
+    """What stands before or behind a piece that begins or ends there."""
+    return _CUT if cuts(text, at) else _END
 
 
 def _find(text: str, wanted: str, start: int, end: int) -> int | None:

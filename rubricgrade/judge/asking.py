@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
@@ -137,16 +137,19 @@ async def cast_vote(ask: Ask, request: Request, question: Question, view: View, 
                 tried.add("json")
                 request = again(request, reply, not_read(reply, fault))
             continue
-        counted = weigh(reading, question, view, options, last="quotes" in tried)
+        facts = {"usage": usage, "notes": notes, **said(reply, reply.text)}
+        counted = weigh(reading, question, view, options, last="quotes" in tried, **facts)
         if isinstance(counted, Cast):
-            return replace(counted, usage=usage, notes=(*notes, *counted.notes), **said(reply, reply.text))
+            return counted
         tried.add("quotes")
         words = wording.NOT_FOUND if counted.needed else wording.LOST
         otherwise = f'"{question.lowest}" or "cannot_tell"'
         request = again(request, reply, words.format(answer=reading.answer, which=counted.hint, otherwise=otherwise))
 
 
-def weigh(reading: Reading, question: Question, view: View, options: JudgeOptions, *, last: bool) -> Cast | Gap:
+def weigh(
+    reading: Reading, question: Question, view: View, options: JudgeOptions, *, last: bool, **facts: Any
+) -> Cast | Gap:
     """What an answer counts as, by its quotes.
 
     Args:
@@ -155,12 +158,13 @@ def weigh(reading: Reading, question: Question, view: View, options: JudgeOption
         view: Where quotes are looked up.
         options: What counts as a quote, and what an answer does that its quotes do not carry.
         last: It was asked again already.
+        facts: Of the calls, by the vote's names for them.
 
     Returns:
-        A vote, without the facts of its calls; or, if it must be asked again, what its quotes lack.
+        A vote; or, if it must be asked again, what its quotes lack.
     """
     evidence = look_up(reading.quotes, view.sources)
-    cast = Cast(reading.answer, reading.reasoning, reading.quotes, evidence)
+    cast = Cast(reading.answer, reading.reasoning, reading.quotes, evidence, **facts)
     gap = gap_of(reading.answer, evidence, question, view.sources, strict=options.strict_evidence)
     if gap is None:
         return cast
@@ -177,7 +181,8 @@ def uncarried(cast: Cast, gap: Gap, options: JudgeOptions, said: str) -> Cast:
         said: How the message begins.
     """
     if options.unverified == "flag":
-        return replace(cast, unverified=True, notes=(f"{gap.words}; the answer counts all the same, as was asked for",))
+        note = f"{gap.words}; the answer counts all the same, as was asked for"
+        return replace(cast, unverified=True, notes=(*cast.notes, note))
     message = f"{said} {gap.words}"
     return replace(cast, answer=None, cause="judge_unparseable", message=message, unverified=True)
 
@@ -229,15 +234,20 @@ def planted_in(record: View | str, asked: str) -> Planted:
         record: The first message.
         asked: The second.
     """
+    return _Prompt(record, asked).holds
 
-    @cache
-    def rest() -> str:
-        return fold(asked if isinstance(record, View) else f"{record}\n{asked}")
 
-    def planted(text: str) -> bool:
-        return fold(text).strip() in rest() or (isinstance(record, View) and record.sources.holds(text))
+@dataclass
+class _Prompt:
+    record: View | str
+    asked: str
 
-    return planted
+    @cached_property
+    def _rest(self) -> str:
+        return fold(self.asked if isinstance(self.record, View) else f"{self.record}\n{self.asked}")
+
+    def holds(self, text: str) -> bool:
+        return fold(text).strip() in self._rest or (isinstance(self.record, View) and self.record.sources.holds(text))
 
 
 def cut_words(reply: Reply, limit: int | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rubricgrade.errors import JudgeError
 from rubricgrade.evidence import Place
@@ -57,4 +56,4 @@ def _limit(sizes: list[int], excess: int) -> int:
 
 def _cut(place: Place, share: float) -> Place:
     half = int(len(place.text) * share / 2)
-    return replace(place, hidden=((half, len(place.text) - half),))
+    return place._replace(hidden=((half, len(place.text) - half),))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -37,29 +36,37 @@ class _Call:
     futures: list[asyncio.Future[Cast]] = field(default_factory=list[asyncio.Future[Cast]])
 
 
-class Gathering(Generic[T]):
-    """Of one grade."""
+class Coming:
+    """Those who are on the way, each for as long as a block of his lasts."""
 
     def __init__(self) -> None:
+        self._count = 0
+        self.nobody = asyncio.Event()
+        self.nobody.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self.nobody.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self.nobody.set()
+
+
+class Gathering(Generic[T]):
+    """Of one grade.
+
+    Attributes:
+        coming: Those for whom who is here waits.
+    """
+
+    def __init__(self) -> None:
+        self.coming = Coming()
         self._waiting: defaultdict[Group, list[_Waiter[T]]] = defaultdict(list)
         self._calls: dict[asyncio.Future[Cast], _Call] = {}
         self._collecting: asyncio.Task[None] | None = None
         self._arrived = 0
-        self._on_the_way = 0
-        self._nobody = asyncio.Event()
-        self._nobody.set()
-
-    @contextmanager
-    def coming(self) -> Generator[None]:
-        """While the block lasts, somebody is on the way, and those who are here wait for him."""
-        self._on_the_way += 1
-        self._nobody.clear()
-        try:
-            yield
-        finally:
-            self._on_the_way -= 1
-            if not self._on_the_way:
-                self._nobody.set()
 
     async def vote(self, group: Group, what: T, rank: str, ask: Ask[T]) -> Cast:
         """Wait for others of the group, and for the vote.
@@ -87,7 +94,7 @@ class Gathering(Generic[T]):
         known = -1
         while known != self._arrived:
             known = self._arrived
-            await self._nobody.wait()
+            await self.coming.nobody.wait()
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
         waiting, self._waiting = self._waiting, defaultdict(list)

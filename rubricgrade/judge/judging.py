@@ -68,6 +68,7 @@ class Judging:
         self._trajectory = trajectory
         self._rubric = rubric
         self._options = options
+        self._models = options.models
         self._questions = questions or Questions(rubric, options.style)
         self._chat = None if options.offline or chat is None else Warming(chat)
         self._memory = Memory(trajectory, rubric, options, verdicts)
@@ -117,11 +118,10 @@ class Judging:
         return planner.plan([await self._case(criterion, item) for criterion, item in asked])
 
     async def _decide(self, criterion: Criterion, item: str | None) -> Judged:
-        model = ",".join(self._panel(criterion)) or None
         if self._chat is None and not self._options.offline and not self._memory.recorded:
-            return opened("no_judge", NO_JUDGE, model)
+            return opened("no_judge", NO_JUDGE, self._model(criterion))
         try:
-            with self._polling.gathering.coming():
+            with self._polling.gathering.coming:
                 case = await self._case(criterion, item)
             if casts := self._memory.recall(case.question, case.record):
                 cut = self._was_cut(case, casts)
@@ -131,16 +131,16 @@ class Judging:
                 view = render(case.record, case.record.places, "whole", cut=cut, about=about)
                 asking = Asking(criterion, item, view, case.question)
                 votes = Votes(tuple(casts), len(casts))
-                return concluded(case.question, view, votes, model=model, prompt=asking.prompt)
-            room = self._shelf.room
+                return concluded(case.question, view, votes, model=case.model, prompt=asking.prompt)
+            key = self._memory.conclusion_key(case, self._shelf.room)
             # A canary is asked about what is shown now.
-            if self._canaries is None and (known := self._memory.concluded(case, room)):
+            if self._canaries is None and (known := self._memory.concluded(key, case.question)):
                 return known
             judged = await self._shown(case)
-            self._memory.conclude(case, room, judged)
+            self._memory.conclude(key, judged)
             trouble = await self._canary_trouble()
         except errors.RubricgradeError as error:
-            return opened(_cause(error), str(error), model)
+            return opened(_cause(error), str(error), self._model(criterion))
         if self._canaries is not None:
             judged = preceded(judged, Spent(self._canaries.take()))
         if trouble is not None:
@@ -182,7 +182,11 @@ class Judging:
 
     def _panel(self, criterion: Criterion) -> tuple[str, ...]:
         own = criterion.judge.model if criterion.judge is not None else None
-        return self._options.models or models_of(own or self._rubric.judge.model)
+        return self._models or models_of(own or self._rubric.judge.model)
+
+    def _model(self, criterion: Criterion) -> str | None:
+        """The panel, as a grade names it."""
+        return ",".join(self._panel(criterion)) or None
 
     async def _shown(self, case: Case) -> Judged:
         """The verdict, on as much of the record as the judge takes."""
@@ -268,7 +272,7 @@ class Judging:
     def _all_models(self) -> tuple[str, ...]:
         """Every model that may be asked."""
         judged = [self._rubric.judge, *(leaf.judge for leaf in self._rubric.leaves() if leaf.judge is not None)]
-        named = self._options.models or tuple(model for each in judged for model in models_of(each.model))
+        named = self._models or tuple(model for each in judged for model in models_of(each.model))
         return (*named, self._options.escalate) if self._options.escalate else named
 
 

@@ -227,7 +227,7 @@ def _halved(part: Place) -> tuple[Place, Place]:
 def _only(place: Place, start: int, end: int) -> Place:
     """A part of which no more is shown."""
     length = len(place.text)
-    return replace(place, hidden=tuple(span for span in ((0, start), (end, length)) if span[0] < span[1]))
+    return place._replace(hidden=tuple(span for span in ((0, start), (end, length)) if span[0] < span[1]))
 
 
 def _passages(said: Mapping[str, Any], view: View) -> tuple[list[Span], Doubt]:
@@ -292,7 +292,7 @@ def _shown(record: Record, spans: Spans, around: int, room: int) -> list[Place]:
         if place.name in whole and record.sizes[place.name] <= room // 4:
             places.append(place)
         elif place.name in spans:
-            places.append(replace(place, hidden=tuple(_between(spans[place.name], around, len(place.text)))))
+            places.append(place._replace(hidden=tuple(_between(spans[place.name], around, len(place.text)))))
     return places
 
 

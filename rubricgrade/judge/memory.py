@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -77,6 +77,8 @@ class Memory:
                 # A line that stands twice is one vote.
                 if not any(one.of_vote == verdict.of_vote and one.says_the_same_as(verdict) for one, _ in votes):
                     votes.append((verdict, f"{path}:{line}: "))
+        if not votes:
+            return []
         last: dict[str, int] = {}
         for verdict, _ in votes:
             last[verdict.recorded_by] = max(last.get(verdict.recorded_by, 0), _LATER.get(verdict.view, 0))
@@ -89,12 +91,20 @@ class Memory:
         casts = [self._cast(verdict, question, record.sources, place=place) for verdict, place in votes]
         return casts + _missing([verdict for verdict, _ in votes if not verdict.by_hand])
 
-    def cached(self, asking: Asking, ballot: Ballot) -> tuple[Cast | None, tuple[str, ...]]:
-        """The vote as it was cast before, if it still counts; and what went wrong with the cache."""
+    def vote_key(self, asking: Asking, ballot: Ballot) -> str:
+        """What a vote is kept under; empty without a cache."""
+        if self._cache is None:
+            return ""
+        # Who else is asked in the same call is left out: a criterion that changes leaves the others' verdicts alone.
+        model = f"{ballot.model} {self._base(ballot.model)}"
+        return digest.of_bytes(f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {model}".encode())
+
+    def cached(self, key: str, asking: Asking) -> tuple[Cast | None, tuple[str, ...]]:
+        """The vote as it was cast before, by its `vote_key`, if it still counts; and what went wrong with the cache."""
         if self._cache is None:
             return None, ()
         try:
-            verdict = self._cache.get(self._key(asking, ballot))
+            verdict = self._cache.get(key)
         except StoreError as error:
             self._troubled = True
             return None, (str(error),)
@@ -103,33 +113,40 @@ class Memory:
         cast = self._cast(verdict, asking.question, asking.view.sources)
         return (None if cast.answer is None else cast), ()
 
-    def concluded(self, case: Case, room: int) -> Judged | None:
-        """What was decided before, by this very code, in the same circumstances; None if nothing was.
+    def conclusion_key(self, case: Case, room: int) -> str:
+        """What a verdict is kept under, by this very code, in the same circumstances; empty without a cache.
 
         Args:
             case: What is to be decided.
             room: Characters that a prompt may have.
         """
+        if self._cache is None:
+            return ""
+        bases = [self._base(model) for model in (*case.models, self._options.escalate or "")]
+        return digest.of_bytes(f"{self._code_and_options} {room} {bases} {case.identity}".encode())
+
+    def concluded(self, key: str, question: Question) -> Judged | None:
+        """What was decided before, by its `conclusion_key`; None if nothing was."""
         try:
-            line = None if self._cache is None else self._cache.conclusion(self._conclusion_key(case, room))
+            line = None if self._cache is None else self._cache.conclusion(key)
             judged = None if line is None else _JUDGED.validate_json(line)
         except (StoreError, ValidationError):
             # The votes are asked for next, and say what is wrong with the cache.
             return None
         # Also for a line that was damaged or changed: it must be a verdict that this question can have.
-        names, values = case.question.names, case.question.values
+        names, values = question.names, question.values
         possible: set[tuple[str, float | None]] = {(names[choice], value) for choice, value in values.items()}
         if judged is None or judged.cause or (judged.verdict, judged.value) not in possible:
             return None
         return remembered(judged)
 
-    def conclude(self, case: Case, room: int, judged: Judged) -> None:
-        """Keep a verdict that nothing is open about; it is written with the votes, by `flush`."""
+    def conclude(self, key: str, judged: Judged) -> None:
+        """Keep a verdict that nothing is open about, by its `conclusion_key`; `flush` writes it with the votes."""
         if self._cache is not None and judged.value is not None and not self._troubled:
-            self._conclusions[self._conclusion_key(case, room)] = _JUDGED.dump_json(judged).decode()
+            self._conclusions[key] = _JUDGED.dump_json(judged).decode()
 
-    def keep(self, asking: Asking, ballot: Ballot, cast: Cast, of: int) -> None:
-        """Keep a vote, one of so many that are cast at once; it is written with others, by `flush`."""
+    def keep(self, key: str, asking: Asking, ballot: Ballot, cast: Cast, of: int) -> None:
+        """Keep a vote, by its `vote_key`; it is written with others, by `flush`. `of` is how many are cast at once."""
         if self._cache is None or cast.answer is None:
             return
         kept = self._skeleton(
@@ -141,7 +158,7 @@ class Memory:
             evidence=tuple(RecordedQuote(quote=quote.text, where=quote.where) for quote in cast.quotes),
             recorded_by=ballot.model,
             recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            key=self._key(asking, ballot),
+            key=key,
             prompt=cast.prompt,
             served=cast.model,
             vote=ballot.index,
@@ -155,7 +172,7 @@ class Memory:
     def sent(self, prompt: str, view: View, text: str) -> None:
         """Keep what a model is being asked, for people to read later; written by `flush`."""
         if self._cache is not None:
-            parts = {SYSTEM_HASH: wording.SYSTEM, view.text_hash: view.text, digest.of_bytes(text.encode()): text}
+            parts = {SYSTEM_HASH: wording.SYSTEM, view.text_hash: view.text, _asked_hash(text): text}
             self._prompts[prompt] = parts
 
     def flush(self) -> asyncio.Future[Exception | None] | None:
@@ -189,15 +206,6 @@ class Memory:
     def miss(self, criterion: Criterion, item: str | None, question: Question) -> None:
         """Note that nobody could answer."""
         self._missing.setdefault(question.identity, self._skeleton(criterion, item, question))
-
-    def _key(self, asking: Asking, ballot: Ballot) -> str:
-        # Who else is asked in the same call is left out: a criterion that changes leaves the others' verdicts alone.
-        model = f"{ballot.model} {self._base(ballot.model)}"
-        return digest.of_bytes(f"{self._settings} {asking.prompt} {ballot.index} {asking.batch} {model}".encode())
-
-    def _conclusion_key(self, case: Case, room: int) -> str:
-        bases = [self._base(model) for model in (*case.models, self._options.escalate or "")]
-        return digest.of_bytes(f"{self._code_and_options} {room} {bases} {case.identity}".encode())
 
     @cached_property
     def _code_and_options(self) -> str:
@@ -267,6 +275,12 @@ class Memory:
             return replace(cast, answer=None, cause="judge_unparseable", message=message)
         gap = gap_of(answer, evidence, question, sources, strict=self._options.strict_evidence)
         return cast if gap is None else uncarried(cast, gap, self._options, f'"{answer}" is recorded, but')
+
+
+@lru_cache(maxsize=256)
+def _asked_hash(text: str) -> str:
+    """Hash of what is asked, often the same about many records."""
+    return digest.of_bytes(text.encode())
 
 
 def _missing(votes: Sequence[Verdict]) -> list[Cast]:

@@ -84,7 +84,7 @@ class Planner:
             return replace(planned, estimate=self._long(case), note="; ".join([*nobody, CUT])), None, []
         asking = Asking(case.criterion, case.item, view, case.question, case.batch)
         first, more = ballots(case.models, case.votes)
-        wanted = [ballot for ballot in first if self.memory.cached(asking, ballot)[0] is None]
+        wanted = [ballot for ballot in first if not self._is_cached(asking, ballot)]
         if not wanted:
             return replace(planned, note=CACHED), None, []
         if self.options.offline:
@@ -97,6 +97,9 @@ class Planner:
         later += [self._long(case).or_nothing] if view.cut else []
         note = "; ".join([*nobody, *([CUT] if view.cut else [])])
         return replace(planned, estimate=total(later), note=note), view, wanted if case.batch > 1 else []
+
+    def _is_cached(self, asking: Asking, ballot: Ballot) -> bool:
+        return self.memory.cached(self.memory.vote_key(asking, ballot), asking)[0] is not None
 
     def _in_one_call(
         self, cases: Sequence[Case], planned: list[Planned], ballot: Ballot, members: Sequence[tuple[int, View]]

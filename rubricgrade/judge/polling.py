@@ -117,7 +117,8 @@ class Polling:
         )
 
     async def _one(self, asking: Asking, ballot: Ballot, room: int, of: int) -> Cast:
-        cached, notes = self._memory.cached(asking, ballot)
+        key = self._memory.vote_key(asking, ballot)
+        cached, notes = self._memory.cached(key, asking)
         if cached is not None:
             return cached
         if self._chat is None or not ballot.model:
@@ -129,7 +130,7 @@ class Polling:
             cast = await self.gathering.vote(group, asking, asking.question.identity, ask)
         else:
             cast = await self._alone(self._chat, asking, ballot)
-        self._memory.keep(asking, ballot, cast, of)
+        self._memory.keep(key, asking, ballot, cast, of)
         # It is paid for, so it waits for no slower one: the grade may be cancelled, or the process killed.
         self._write()
         return replace(cast, notes=(*cast.notes, *notes)) if notes else cast

@@ -24,6 +24,7 @@ ORDINARY = 200_000
 
 FileSection = Literal["artifacts", "world"]
 FILE_SECTIONS: tuple[FileSection, ...] = ("artifacts", "world")
+_DEFAULT_SEES = tuple(sorted(DEFAULT_SEES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def sight_of(settings: Judge, trajectory: Trajectory) -> Sight:
     """What a criterion sees. Without `artifacts` of its own: those that the task declares, if a workspace was kept."""
     declared = trajectory.artifacts if trajectory.workspace is not None else ()
     return Sight(
-        sees=tuple(sorted(settings.sees or DEFAULT_SEES)),
+        sees=tuple(sorted(settings.sees)) if settings.sees else _DEFAULT_SEES,
         artifacts=declared if settings.artifacts is None else settings.artifacts,
         world=settings.world or (),
         render=settings.render or "text",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, cast
 
 from rubricgrade.evidence import Place, one_line
@@ -111,4 +110,4 @@ def _neighbours(record: Record, chosen: list[str]) -> Iterator[str]:
 def _shortened(place: Place, share: float) -> Place:
     """Its beginning and its end."""
     half = int(len(place.text) * share / 2)
-    return replace(place, hidden=((half, len(place.text) - half),))
+    return place._replace(hidden=((half, len(place.text) - half),))

@@ -60,15 +60,20 @@ class Shelf:
             RubricgradeError: Its files can't be read, for a reason of ours.
         """
         shared = self._shared[sight]
-        async with shared.making:
-            if shared.record is None and shared.fault is None:
-                try:
-                    shared.record = Record(self._trajectory, sight, await self._files(sight), self._seeing)
-                except RubricgradeError as error:
-                    shared.fault = error
+        if shared.record is None:
+            async with shared.making:
+                await self._make(shared, sight)
         if shared.record is None:
             raise shared.fault or JudgeError("the record could not be made")
         return shared.record
+
+    async def _make(self, shared: _Shared, sight: Sight) -> None:
+        """Make what is shared, if nobody has tried."""
+        if shared.record is None and shared.fault is None:
+            try:
+                shared.record = Record(self._trajectory, sight, await self._files(sight), self._seeing)
+            except RubricgradeError as error:
+                shared.fault = error
 
     def fitted(self, record: Record) -> View | JudgeError:
         """The record, with tool results cut as the room demands; or an error that says why that is not enough."""

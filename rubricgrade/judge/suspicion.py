@@ -11,7 +11,8 @@ from dataclasses import dataclass
 class _Clue:
     """A pattern over visible text in lower case, and words of which one stands wherever it can match.
 
-    A pattern that begins with a fixed text is found quickly by itself and needs no words.
+    A pattern that begins with a fixed text is found quickly by itself and needs no words; a word of one character is
+    found quicker still.
     """
 
     pattern: re.Pattern[str]
@@ -37,12 +38,12 @@ _SIGNS: Mapping[str, tuple[_Clue, ...]] = {
         ),
     ),
     "chat markup": (
-        _Clue(re.compile(r"<\|(?:im_|start_|end_|eot_|system|assistant|user)")),
+        _Clue(re.compile(r"<\|(?:im_|start_|end_|eot_|system|assistant|user)"), ("<",)),
         _Clue(re.compile(r"\[/?inst\]")),
-        _Clue(re.compile(r"<</?sys>>")),
+        _Clue(re.compile(r"<</?sys>>"), ("<",)),
     ),
     "end marks": (
-        _Clue(re.compile(rf"</?(?:{_FENCES})\b[^>\n]{{0,40}}>")),
+        _Clue(re.compile(rf"</?(?:{_FENCES})\b[^>\n]{{0,40}}>"), ("<",)),
         _Clue(re.compile(r"end of (?:untrusted )?(?:data|transcript)")),
         _Clue(re.compile(r"\[(?:begin|end) (?:transcript|data)\]")),
         _Clue(re.compile(r"===== record")),
@@ -72,7 +73,7 @@ _SIGNS: Mapping[str, tuple[_Clue, ...]] = {
         _Clue(re.compile(r"graded false\b"), ("grade",)),
     ),
     "invisible characters": (
-        _Clue(re.compile(r"\\u\{(?:e00[0-9a-f]{2}|e01[0-9a-f]{2}|20[26][0-9a-f]|200[b-f]|1b)\}")),
+        _Clue(re.compile(r"\\u\{(?:e00[0-9a-f]{2}|e01[0-9a-f]{2}|20[26][0-9a-f]|200[b-f]|1b)\}"), ("\\",)),
     ),
 }
 _WORDS = frozenset(word for clues in _SIGNS.values() for clue in clues for word in clue.words)
@@ -93,7 +94,7 @@ def suspicions(texts: Mapping[str, str]) -> tuple[str, ...]:
     there = {word for word in _WORDS if word in whole}
     found: list[str] = []
     for sign, clues in _SIGNS.items():
-        likely = [clue for clue in clues if (not there.isdisjoint(clue.words) if clue.words else clue.is_in(whole))]
+        likely = [clue for clue in clues if (not clue.words or not there.isdisjoint(clue.words)) and clue.is_in(whole)]
         if not likely:
             continue
         names = [name for name, text in texts.items() if any(clue.is_in(text.lower()) for clue in likely)]

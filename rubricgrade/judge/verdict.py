@@ -108,9 +108,8 @@ def concluded(
     winner = decided((cast.answer for cast in deciding), question.choices, panel)
     said = next((cast for cast in deciding if cast.answer == winner), deciding[0])
     record = _record(question, view, votes, spent or NOTHING_SPENT, model=model, prompt=prompt)
-    by_hand = all(cast.by_hand for cast in votes.casts)
-    blind = winner is not None and winner != CANNOT_TELL and question.blind(winner) and not by_hand
-    if blind and view.incomplete:
+    blind = view.incomplete and winner is not None and question.blind(winner)
+    if blind and not all(cast.by_hand for cast in votes.casts):
         message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
         if view.withheld:
             message += f", by the agent's own doing: {'; '.join(view.withheld)}"
@@ -159,15 +158,14 @@ def _record(
     question: Question, view: View, votes: Votes, spent: Spent, *, model: str | None, prompt: str
 ) -> JudgeRecord:
     casts = votes.casts
-    recorded = [cast.recorded_by for cast in casts if cast.recorded_by]
-    by = ", ".join(dict.fromkeys(recorded)) or None
+    by = _named([cast.recorded_by for cast in casts])
     signed = [_signature(cast) for cast in casts]
     notes = [*spent.notes, *(note for cast in casts for note in cast.notes), *view.record.suspicions]
     if votes.escalated:
         notes.insert(0, f"{casts[-1].model or 'a stronger judge'} decided instead: {votes.escalated}")
     if imported := [cast.imported for cast in casts if cast.imported]:
-        files = ", ".join(dict.fromkeys(imported))
-        notes.append(f"{len(imported)} of {count(len(casts), 'vote')} imported from {files}: the file's word was taken")
+        share = f"{len(imported)} of {count(len(casts), 'vote')}"
+        notes.append(f"{share} imported from {_named(imported)}: the file's word was taken")
     if by is None and model is not None and model.startswith("local:"):
         notes.append(_LOCAL_NOTE)
     if question.style == "direct" and by is None:
@@ -193,7 +191,7 @@ def _record(
             characters=len(view.text) + len(question.text),
         ),
         usage=sum((cast.usage for cast in casts), spent.usage),
-        recorded_by=", ".join(dict.fromkeys(each for each in signed if each)) or None,
+        recorded_by=_named(signed),
         note="; ".join(dict.fromkeys(notes)),
     )
 
@@ -201,6 +199,11 @@ def _record(
 def _signature(cast: Cast) -> str | None:
     """Who vouches for a vote that was not cast with this cache; None if it was."""
     return f"{cast.recorded_by or cast.model}, imported from {cast.imported}" if cast.imported else cast.recorded_by
+
+
+def _named(names: Sequence[str | None]) -> str | None:
+    """Those who are named, each once, with commas between them."""
+    return ", ".join(dict.fromkeys(filter(None, names))) or None
 
 
 def _split(casts: Sequence[Cast]) -> str:

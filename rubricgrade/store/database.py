@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,27 +41,23 @@ class Database:
         self._reader, self._writer = _Link(), _Link()
         self._inherited: list[_Link] = []
 
-    @contextmanager
-    def transaction(self) -> Generator[sqlite3.Connection]:
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection for a block that is carried out whole or not at all.
 
         Raises:
-            StoreError: The file can't be read or written, or is something else.
+            StoreError: On entering or leaving: the file can't be read or written, or is something else.
         """
         self._after_fork()
-        with self._linked(self._writer) as connection:
-            yield connection
+        return self._linked(self._writer)
 
-    @contextmanager
-    def reading(self) -> Generator[sqlite3.Connection]:
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection for a block that only reads, and sees what was written whole before.
 
         Raises:
-            StoreError: The file can't be read, or is something else.
+            StoreError: On entering or leaving: the file can't be read, or is something else.
         """
         self._after_fork()
-        with self._linked(self._reader) as connection:
-            yield connection
+        return self._linked(self._reader)
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed."""
