@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 
 HERE = os.getcwd()  # noqa: PTH109 - pathlib would cost every call its import
 frame_above = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the guard looks at who calls
+STAMPING = 5
+"""Linux's CLOCK_REALTIME_COARSE, by which files are stamped: some milliseconds behind the time that others are told."""
 MACHINERY = "<frozen importlib"
 MAKING = frozenset({"eval", "exec", "compile", "ast"})
 """Names that stand for making code from text: forbidding one of them forbids all."""
@@ -108,7 +110,7 @@ class Guard:
     def __init__(self, forbid: Sequence[str]) -> None:
         self._names = frozenset(forbid)
         self._calling = False
-        self._started = time.time()
+        self._started = time.clock_gettime_ns(STAMPING)
         prefixes = {sys.prefix, sys.base_prefix, real(sys.prefix), real(sys.base_prefix)}
         self._installed = tuple(f"{prefix}/" for prefix in prefixes)
         for name in [loaded for loaded in sys.modules if loaded.partition(".")[0] in self._names]:
@@ -147,7 +149,7 @@ class Guard:
         """Whether a source text is that of a file which is older than this process."""
         try:
             with open(file, "rb") as opened:  # noqa: PTH123 - as above
-                return os.fstat(opened.fileno()).st_ctime < self._started and opened.read() == source
+                return os.fstat(opened.fileno()).st_ctime_ns < self._started and opened.read() == source
         except (OSError, TypeError):
             return False
 
