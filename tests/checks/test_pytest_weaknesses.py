@@ -173,3 +173,25 @@ def test_the_example_with_a_suite_has_none() -> None:
 )
 def test_what_another_file_or_a_call_sets_is_not_told(code: str, helper: str) -> None:
     assert weaknesses(rubric_of([{"python": "c.py:check"}], {"c.py": code, "helper.py": helper})) == []
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "('n', [pytest.param(1, id=RUN)])",
+        "('n', [1], ids=[RUN])",
+        "('n, m=RUN', [(1, 2)])",
+        "(['n', 'm=RUN'], [(1, 2)])",
+        "('n', [RUN])",
+        "('n', [pytest.param(RUN)])",
+    ],
+)
+def test_what_a_suite_would_run_to_name_its_tests_is_not_run_here(tmp_path: Path, decorator: str) -> None:
+    ran = tmp_path / "ran"
+    run = f"__import__('pathlib').Path({str(ran)!r}).touch()"
+    quoted = decorator.replace("'n, m=RUN'", repr(f"n, m={run}")).replace("'m=RUN'", repr(f"m={run}"))
+    code = f"import pytest\n@pytest.mark.parametrize{quoted.replace('RUN', run)}\ndef test_it(n, m=0):\n    assert n == 1\n"
+    for name in ("test_x.py::test_it", "test_x.py::test_it[1]", "test_x.py::test_it[1-2]"):
+        suite = {"pytest": {"files": ["test_x.py"], "fail_to_pass": [name]}}
+        weaknesses(rubric_of([suite], {"test_x.py": code}))
+    assert not ran.exists()
