@@ -304,8 +304,9 @@ class Trajectory(Value):
 
     @cached_property
     def hash(self) -> str:
-        """``sha256:...`` of what is in it (messages and facts, not places or warnings)."""
-        return digest.of_value(self.model_dump(mode="json", exclude={"warnings"}, exclude_defaults=True))
+        """``sha256:...`` of what is in it (messages and facts, not places, warnings, or what lies beside it)."""
+        beside = {"warnings", "workspace_hash", "world_hash"}
+        return digest.of_value(self.model_dump(mode="json", exclude=beside, exclude_defaults=True))
 
     @cached_property
     def final_message(self) -> str | None:
