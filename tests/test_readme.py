@@ -35,9 +35,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(command: list[str], folder: Path) -> None:
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    return subprocess.run(
         command,
         cwd=folder,
         capture_output=True,
@@ -46,7 +46,6 @@ def run(command: list[str], folder: Path) -> None:
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_there_is_something_to_run() -> None:
@@ -60,12 +59,14 @@ def test_there_is_something_to_run() -> None:
 def test_commands_do_what_they_say(script: str, copy: Path) -> None:
     """All are run, but a make target, inside of which this may be, only has to exist."""
     script = re.sub(r"^make ", "make --dry-run ", script, flags=re.MULTILINE)
-    run(["bash", "-euo", "pipefail", "-c", script.replace("/tmp/", f"{copy}/tmp/")], copy)
+    done = run(["bash", "-euo", "pipefail", "-c", script.replace("/tmp/", f"{copy}/tmp/")], copy)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("script", PYTHON)
 def test_python_code_runs(script: str, copy: Path) -> None:
-    run([sys.executable, "-W", "error", "-c", script], copy)
+    done = run([sys.executable, "-W", "error", "-c", script], copy)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("link", LINKS)

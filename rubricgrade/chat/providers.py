@@ -178,7 +178,7 @@ async def _tidy(worker: Any) -> None:
     await worker.clear_queue()
     cache = load().in_memory_llm_clients_cache
     mine = cache.update_cache_key_with_event_loop("")
-    for key in [key for key in cache.cache_dict if key.endswith(mine)]:
+    for key in [key for key in [*cache.cache_dict] if key.endswith(mine)]:
         client = cache.cache_dict.pop(key)
         if isawaitable(closing := client.close() if hasattr(client, "close") else None):
             await closing

@@ -140,7 +140,7 @@ async def run_episode(
                 if outside is not None:
                     await outside.keep(folder / WORLD)
         trajectory = _trajectory(task, agent, template, recording, sample=sample, end=end, folder=folder)
-        trajectory = await asyncio.to_thread(_sealed, trajectory)
+        trajectory = await asyncio.to_thread(_with_hashes, trajectory)
         write_trajectory(trajectory, folder)
         ended = time.monotonic()
         grade = await agrade(trajectory, task.rubric, judge=judges, provider=provider, template=grading, store=folder)
@@ -248,7 +248,7 @@ def _trajectory(
     ).located(folder=folder, workspace=folder / WORKSPACE, world=world if world.is_dir() else None)
 
 
-def _sealed(trajectory: Trajectory) -> Trajectory:
+def _with_hashes(trajectory: Trajectory) -> Trajectory:
     """The same, with the hashes of what lies beside it."""
     left = {"workspace_hash": trajectory.workspace, "world_hash": trajectory.world}
     hashes = {name: tree.identity(place) for name, place in left.items() if place is not None}

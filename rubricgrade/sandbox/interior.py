@@ -241,6 +241,7 @@ def prepare(state: Path) -> Interior:
         if not _is_as_made(base):
             tree.remove(base)
             _make(state / f"n-{secrets.token_hex(8)}", python, packages).rename(base)
+        stamps = _stamps(base) or {}
         for other in state.glob("base-*"):
             if other != base and time.time() - other.stat().st_mtime > KEEP:
                 tree.remove(other)
@@ -257,4 +258,4 @@ def prepare(state: Path) -> Interior:
     if own.parent not in packages:
         binds.append((own, f"{ENV}/own/rubricgrade"))
     path = dict.fromkeys((f"{ENV}/bin", str(python.parent), "/usr/local/bin", "/usr/bin", "/bin"))
-    return Interior(base, tuple(binds), tuple(links), str(python), ":".join(path), _stamps(base) or {})
+    return Interior(base, tuple(binds), tuple(links), str(python), ":".join(path), stamps)

@@ -6,7 +6,6 @@ and not by name: an agent may make a file of any name, but it has no say in a he
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import tarfile
@@ -18,6 +17,7 @@ from typing import IO, Self, cast
 
 import zstandard
 
+from rubricgrade.digest import of_file
 from rubricgrade.tree.entries import Budget, Entry, Listing, Skipped
 from rubricgrade.tree.making import Builder
 from rubricgrade.tree.visiting import CHUNK, DEFAULT, chunks, digest, listing, visit, walk
@@ -99,10 +99,7 @@ def identity(place: Path) -> str:
     Raises:
         OSError: It can't be read.
     """
-    if place.is_dir():
-        return digest(place)
-    with place.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    return digest(place) if place.is_dir() else of_file(place)
 
 
 def pack(

@@ -34,7 +34,7 @@ class PipeLink:
         self,
         process: asyncio.subprocess.Process,
         remove: Callable[[], Awaitable[object]],
-        whole: Callable[[], bool] = lambda: True,
+        whole: Callable[[], bool],
     ) -> None:
         """Talk to a warden that was started.
 
@@ -61,7 +61,7 @@ class PipeLink:
         argv: Sequence[str],
         folder: Path,
         remove: Callable[[], Awaitable[object]],
-        whole: Callable[[], bool] = lambda: True,
+        whole: Callable[[], bool],
     ) -> PipeLink:
         """Start the engine's program.
 
