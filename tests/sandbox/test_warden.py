@@ -27,9 +27,11 @@ from rubricgrade.sandbox.warden.tag import Tag, new_tag
 
 async def start(place: Path) -> PipeLink:
     orders = Orders((str(place),), (), (), lifetime=120, uid=os.geteuid())
-    return await PipeLink.start(
-        [sys.executable, "-I", "-S", "-B", "-c", program(orders)], Path("/"), lambda: asyncio.sleep(0)
-    )
+    return await linked([sys.executable, "-I", "-S", "-B", "-c", program(orders)])
+
+
+async def linked(argv: list[str]) -> PipeLink:
+    return await PipeLink.start(argv, Path("/"), lambda: asyncio.sleep(0), lambda: True)
 
 
 @asynccontextmanager
@@ -61,7 +63,7 @@ def around(link: PipeLink, place: Path) -> WardenSandbox:
 )
 def test_an_answer_that_is_none_means_that_the_sandbox_is_lost(script: str) -> None:
     async def main() -> None:
-        link = await PipeLink.start(["sh", "-c", f"read x; {script}; cat"], Path("/"), lambda: asyncio.sleep(0))
+        link = await linked(["sh", "-c", f"read x; {script}; cat"])
         with pytest.raises(SandboxLost):
             await ask(link, Numbered, "spawn")
         await link.close()
