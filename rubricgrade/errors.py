@@ -19,8 +19,20 @@ Every error can be pickled, so that it survives a process pool.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from typing import ClassVar, Self
+
+OF_THE_HOST = frozenset({
+    errno.EBADMSG, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC,
+    errno.ENOTCONN, errno.EREMOTEIO, errno.EROFS, errno.ESTALE, errno.ETIMEDOUT, errno.EUCLEAN,
+})  # fmt: skip
+"""Numbers of system errors that tell of the state of the host, whichever file was asked for."""
+
+
+def is_of_the_host(error: OSError) -> bool:
+    """Whether an error that came while a file was read says nothing of that file, nor of who left it there."""
+    return error.errno in OF_THE_HOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +96,34 @@ class SandboxError(RubricgradeError, RuntimeError):
 
 
 class SandboxUnavailable(SandboxError):
-    """This host can't make a sandbox. The message says what would change that."""
+    """This host can't make a sandbox. The message says what would change that.
+
+    Attributes:
+        short: Whether it could, and only lacks room for one: that may pass.
+    """
+
+    def __init__(self, message: str, *, short: bool = False) -> None:
+        super().__init__(message)
+        self.short = short
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str], dict[str, bool]]:
+        return type(self), (str(self),), {"short": self.short}
 
 
 class SandboxLost(SandboxError):
-    """A sandbox died while it was in use."""
+    """A sandbox died while it was in use, or what ran in it can't be believed.
+
+    Attributes:
+        by_host: Whether the host has measured that it was itself what failed: nothing that ran in the sandbox can bring
+            that about.
+    """
+
+    def __init__(self, message: str, *, by_host: bool = False) -> None:
+        super().__init__(message)
+        self.by_host = by_host
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str], dict[str, bool]]:
+        return type(self), (str(self),), {"by_host": self.by_host}
 
 
 class JudgeError(RubricgradeError, RuntimeError):

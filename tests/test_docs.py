@@ -37,6 +37,8 @@ FILES = {
     "sealed/cases.json": '[{"args": ["1"], "expected": 1}]',
     "sealed/programs.json": '[{"stdin": "1", "stdout": "1"}]',
     "sealed/test_calc.py": "import calc\n\n\ndef test_adds():\n    assert calc.add(1, 2) == 3\n\n\ndef test_is_empty():\n    assert calc.of([]) == 0\n",
+    "sealed/work/tests/test_calc.py": "from calc import is_empty\ndef test_is_empty():\n    assert is_empty('') == 1\n",
+    "sealed/pytest.ini": "[pytest]\n",
     "examples/good/trajectory.json": '[{"role": "user", "content": "x"}]',
     "examples/bad/trajectory.json": '[{"role": "user", "content": "x"}]',
 }

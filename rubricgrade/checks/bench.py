@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +31,7 @@ from rubricgrade.errors import (
 from rubricgrade.evidence import Document
 from rubricgrade.result import Cause, Isolation
 from rubricgrade.rubric import Check, Rubric
-from rubricgrade.sandbox import Provider, Template
+from rubricgrade.sandbox import Provider, Template, failing
 from rubricgrade.trajectory import Trajectory
 
 AT_ONCE = max(2, min(4, os.cpu_count() or 1))
@@ -43,7 +43,7 @@ LAST_SECONDS = 30.0
 DOCUMENTS_CHARACTERS = 16_000_000
 """Of the text of all documents of one view."""
 MOST_DEATHS = 20
-"""Documents that may kill their reader before the rest is given up."""
+"""Documents that may kill two readers each before the rest is given up."""
 
 
 class Bench:
@@ -135,7 +135,7 @@ class Bench:
         """The text of files for a judge, extracted in the checker's sandbox.
 
         A file that can't be read is a document without text and with a note that says why; so is one that kills its
-        reader, after which the rest is read by a new one. What can't be read within the limits is `withheld`.
+        reader twice, after which the rest is read by a new one. What can't be read within the limits is `withheld`.
 
         Args:
             globs: Files of the workspace.
@@ -152,7 +152,8 @@ class Bench:
         if not globs and not world:
             return ()
         end = time.monotonic() + DOCUMENTS_SECONDS
-        for _ in range(MOST_DEATHS):
+        fresh, suspect = False, -1
+        for _ in range(2 * MOST_DEATHS):
             skip = len(found)  # files by their number: a name may hold what no message can
             files = {"globs": list(globs), "world_globs": list(world), "skip": skip}
             seconds = max(0.0, end - time.monotonic())
@@ -166,12 +167,18 @@ class Bench:
                 else:
                     found.append(Document(**news.model_dump(exclude={"op", "pictures"}), pictures=news.pictures))
 
-            attempt = await self._attempt(
-                request_for(self._rubric, body), seconds + LAST_SECONDS, fresh=skip > 0, hear=hear
-            )
-            trouble = attempt.trouble
+            with _on_this_host():
+                attempt = await self._attempt(
+                    request_for(self._rubric, body), seconds + LAST_SECONDS, fresh=fresh, hear=hear
+                )
+            trouble, fresh = attempt.trouble, True
             if trouble is None:
                 return tuple(found)
+            if trouble.origin != "grader" and len(found) > suspect:
+                suspect = len(found)  # the next one, which may have had no part in it: once is no proof
+                continue
+            if trouble.by_host:
+                raise SandboxLost(f"documents can't be read: {trouble.message}", by_host=True)
             if trouble.origin == "grader" or len(reading) == len(found) - skip:
                 raise CheckError(f"documents can't be read: {trouble.message}")
             last = reading[-1]
@@ -201,7 +208,8 @@ class Bench:
             return await self._attempt(request, seconds, fresh=fresh, given=given)
 
         try:
-            return await settle(attempt, starts_empty=self._places.starts_empty)
+            with _on_this_host():
+                return await settle(attempt, starts_empty=self._places.starts_empty)
         except (SandboxError, TemplateError, TrajectoryError) as error:
             cause: Cause = "sandbox_unavailable" if isinstance(error, SandboxUnavailable) else "sandbox_lost"
             if isinstance(error, TemplateError):
@@ -227,7 +235,8 @@ class Bench:
                 checker = await (self._opened(given) if fresh else self._shared())
                 return await converse(checker, solution, {**request, **has}, seconds=seconds, hear=hear)
             except SandboxLost as error:
-                trouble = Trouble("unclear", "lost", f"a sandbox died: {error}", cause="sandbox_lost")
+                told = str(error) if error.by_host else f"a sandbox died: {error}"
+                trouble = Trouble("unclear", "lost", told, cause="sandbox_lost", by_host=error.by_host)
                 if checker is self._checker:
                     self._checker = None
                 return Attempt(None, trouble, frozenset(), ran_agents_code=solution.used)
@@ -245,6 +254,16 @@ class Bench:
 
     async def _opened(self, given: Given) -> Checker:
         return Checker(await self._places.checker(given))
+
+
+@contextmanager
+def _on_this_host() -> Generator[None]:
+    """Raise what the host fails in as that: what the agent's files can cause has a name of its own by then."""
+    try:
+        with failing.unavailable():
+            yield
+    except OSError as error:
+        raise SandboxUnavailable(f"this host fails: {error}") from error
 
 
 def _turned(inner: Outcome) -> Outcome:

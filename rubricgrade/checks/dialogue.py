@@ -34,6 +34,7 @@ class Trouble:
         evidence: What was seen.
         cause: Why the check is open, if it turns out to be the grader's.
         place: The line of the author's code that raised, as ``checks/totals.py:14``; empty if none did.
+        by_host: Whether the host has measured that it has failed the sandbox, see `SandboxLost`.
     """
 
     origin: Literal["agent", "grader", "unclear"]
@@ -42,6 +43,7 @@ class Trouble:
     evidence: tuple[Evidence, ...] = ()
     cause: Cause = "check_error"
     place: str = ""
+    by_host: bool = False
 
     @property
     def raised(self) -> Raised | None:

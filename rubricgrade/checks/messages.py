@@ -76,8 +76,13 @@ class Test(Message):
     groups: Annotated[list[Annotated[list[TestRun], Field(min_length=1)]], Field(min_length=1)]
     files: dict[str, Base64Bytes]
     allow: list[str]
+    keep: list[str]
     pythonpath: list[str]
+    in_place: bool
+    config: str
+    plugins: list[str]
     timeout: float
+    most: float
     pristine: bool
 
 

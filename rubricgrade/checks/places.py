@@ -19,7 +19,7 @@ from rubricgrade.checks.inside.finding import Unusable
 from rubricgrade.checks.inside.wire import FACTS, LEFT_OUT, LINK, LINKS, SEALED, WORKSPACE, WORLD
 from rubricgrade.checks.settling import Given
 from rubricgrade.checks.solution import Solution
-from rubricgrade.checks.suites import library, take
+from rubricgrade.checks.suites import Taken, library, take
 from rubricgrade.errors import CheckError, TemplateError, TrajectoryError
 from rubricgrade.result import Isolation
 from rubricgrade.rubric import Rubric
@@ -61,8 +61,8 @@ class Places:
     def solution_of(self, given: Given, *, seconds: float) -> Solution:
         """The agent's code for one check, which may take so many seconds, or what stands there without the agent's."""
 
-        def for_test(allow: Sequence[str], pristine: bool) -> Awaitable[Sandbox]:
-            return self._open_solution("start" if pristine and given == "all" else given, suite=tuple(allow))
+        def for_test(taken: Taken, pristine: bool) -> Awaitable[Sandbox]:
+            return self._open_solution("start" if pristine and given == "all" else given, suite=taken)
 
         return Solution(lambda: self._open_solution(given), for_test, self._template, seconds=seconds)
 
@@ -87,7 +87,7 @@ class Places:
         layers.append(Layer(await self._facts(control=given != "all"), str(PurePosixPath(FACTS).parent)))
         return await self._open(base_template(layers=tuple(layers)))
 
-    async def _open_solution(self, given: Given, suite: tuple[str, ...] | None = None) -> Sandbox:
+    async def _open_solution(self, given: Given, suite: Taken | None = None) -> Sandbox:
         """A pristine copy of the template with the agent's files over it, and no sealed byte.
 
         Args:
@@ -145,7 +145,7 @@ class Places:
                     self._staged[key] = await self._stage(Path(folder))
             return self._staged[key]
 
-    async def _copy(self, role: str, source: Path, suite: tuple[str, ...] | None = None) -> Path:
+    async def _copy(self, role: str, source: Path, suite: Taken | None = None) -> Path:
         """A private copy of a folder that the agent could write to.
 
         A checker's copy has no links, for the author's code must not be led to a sealed file by one; the solution's

@@ -13,6 +13,8 @@ Given = Literal["all", "start", "nothing"]
 """What a check is given: what the agent left, over the state that it started from; that state alone; no file at all."""
 DOUBT = "it is the check that {did}, so this may be a defect of the check"
 """What is said of a fault that counts as the agent's although it may be the author's."""
+ONCE = frozenset({"killed"})
+"""Doubts that a second run settles: what comes again is no chance of the host's, and no limit that may be narrow."""
 Try = Callable[[bool, Given], Awaitable[Attempt]]
 """Carries out a check: in fresh sandboxes or not, and given what."""
 
@@ -28,8 +30,9 @@ class Settled:
 async def settle(attempt: Try, *, starts_empty: bool = False) -> Settled:
     """Carry out a check until it is clear whose fault its trouble is, four times at most.
 
-    A fault that goes away in fresh sandboxes was nobody's. One that comes again is the agent's, who is about to fail
-    and must not be able to buy an open verdict, unless it comes without the agent as well:
+    A fault that goes away in fresh sandboxes was nobody's. One that comes again, and that the host has measured to be
+    its own, is the grader's. Any other that comes again is the agent's, who is about to fail and must not be able to
+    buy an open verdict, unless it comes without the agent as well:
 
     * The check itself failed: it is the grader's if it fails in the same way on the start state.
     * The solution did not come to its own end: on the start state it may do that as well, for that may be what the
@@ -44,8 +47,11 @@ async def settle(attempt: Try, *, starts_empty: bool = False) -> Settled:
     if _is_clear(first):
         return Settled(first, first.trouble)
     second = await attempt(True, "all")
+    second = replace(second, doubts=second.doubts - ONCE)
     if _is_clear(second):
         return Settled(second, second.trouble)
+    if second.trouble is not None and second.trouble.by_host:
+        return Settled(second, _graders(second, "lost"))
     start = await attempt(True, "start")
     trouble = second.trouble
     if _is_lost(start):

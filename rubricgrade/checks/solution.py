@@ -6,13 +6,14 @@ import base64
 import functools
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rubricgrade.checks.inside import driver, pytest_driver
 from rubricgrade.checks.messages import Call, Run, Test, TestRun
-from rubricgrade.checks.suites import LIBRARY, in_secret_order
+from rubricgrade.checks.suites import LIBRARY, Taken, in_secret_order
 from rubricgrade.errors import CheckError
 from rubricgrade.sandbox import Done, Sandbox, Template
 
@@ -21,6 +22,8 @@ OUTPUT = 1 * MiB
 REPLY = 4 * MiB
 TEST_REPLY = 64 * KiB
 STDERR = 2000
+KILLED = 128 + signal.SIGKILL
+"""Exit code of what was killed, maybe by somebody outside: such as what watches the memory of the host."""
 FREE = 1.0
 """Seconds of each run that count against nobody's time: starting a process on a busy host is not the agent's doing."""
 
@@ -46,7 +49,7 @@ class Solution:
     def __init__(
         self,
         opener: Callable[[], Awaitable[Sandbox]],
-        for_test: Callable[[Sequence[str], bool], Awaitable[Sandbox]],
+        for_test: Callable[[Taken, bool], Awaitable[Sandbox]],
         template: Template,
         *,
         seconds: float,
@@ -105,7 +108,7 @@ class Solution:
         for name, data in asked.files.items():
             try:
                 await fork.write(str(self._inside(name)), data)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError) as error:  # what is no fault of the place is `SandboxLost`
                 raise _InTheWay(f"{name} can't be written into the work folder: {error}") from None
         done = await self._exec(asked.argv, asked, stdin=asked.stdin, env=asked.env, limit=OUTPUT)
         return {
@@ -155,14 +158,17 @@ class Solution:
             "files": {path: base64.b64encode(data).decode() for path, data in files.items()},
             "tests": {one.file: one.select for one in group},
             "path": [str(self._inside(path)) for path in asked.pythonpath],
+            "root": str(self._workdir) if asked.in_place else "",
+            "config": asked.config,
+            "plugins": asked.plugins,
         }
-        fork = await self._for_test(asked.allow, asked.pristine)
+        fork = await self._for_test(Taken(tuple(asked.allow), tuple(asked.keep)), asked.pristine)
         try:
             argv = ["python3", "-I", "-B", "-c", _source(pytest_driver.__file__), token]
             done = await fork.exec(
                 argv,
                 stdin=json.dumps(question).encode(),
-                timeout=asked.timeout * len(group),
+                timeout=min(asked.timeout * len(group), asked.most),
                 limit=TEST_REPLY * len(group),
             )
         finally:
@@ -216,8 +222,9 @@ class Solution:
         if done.timed_out:
             self.doubts.add("timeout")
             return f"timed out after {min(done.seconds, self._seconds):.3g} s" if done.seconds else self._used_up()
+        if done.oom:
+            self.doubts.add("memory")  # also where it goes on without what was killed, and says something else for it
         if done.oom and done.code != 0:
-            self.doubts.add("memory")
             return f"ran out of memory, of which it may have {self._memory // MiB:,} MiB"
         if done.flooded:
             self.doubts.add("flood")
@@ -225,6 +232,8 @@ class Solution:
         if done.full:
             self.doubts.add("disk")
             return "filled its disk and was stopped"
+        if done.code == KILLED:
+            self.doubts.add("killed")
         if done.error and not self._is_agents(program):
             raise CheckError(f"the sandbox can't run {program!r}: {done.error}")
         return done.error

@@ -7,6 +7,7 @@ import importlib.util
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ AT_ONCE = 4
 NEVER_TAKEN = re.compile(
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.(?:cfg|py)|pyproject\.toml|pyvenv\.cfg"
     r"|.*\.(?:pth|pyc)|(?:site|user)customize(?:\..*)?|.*\.(?:dist|egg)-info"
-    r"|tests?|test_.*\.py|.*_test\.py|\.git|__pycache__",
+    r"|tests?(?:\.py|\..*so)?|test_.*\.py|.*_test\.py|\.git|__pycache__",
     re.IGNORECASE,
 )
 """Names of files and folders that configure tests, that are tests, or that Python runs by itself."""
@@ -45,32 +46,52 @@ def library() -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def take(folder: Path, allow: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a suite takes of the agent's work, besides what is never taken: globs, a folder standing for all in it.
+
+    Attributes:
+        allow: What is taken; none given: everything.
+        keep: What is not, so that it stays as the template has it.
+    """
+
+    allow: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+
+def take(folder: Path, taken: Taken) -> None:
     """Take out of a private copy of the agent's work what no suite may meet.
 
     Args:
         folder: The copy; marks of deletions count as what they delete.
-        allow: Globs of what is left in, a folder standing for all in it; none given: everything.
+        taken: What is left in.
 
     Raises:
-        CheckError: One of them is no glob.
+        CheckError: One of its globs is none.
     """
-    try:
-        wanted = [glob_regex(pattern) for pattern in allow or ("**",)]
-    except Unusable as error:
-        raise CheckError(f"allow: {error}") from None
+    wanted, kept = _globs("allow", taken.allow or ("**",)), _globs("keep", taken.keep)
+
+    def stays(path: PurePosixPath) -> bool:
+        return bool(NEVER_TAKEN.fullmatch(path.name)) or any(one.fullmatch(str(path)) for one in kept)
+
     for entry in tree.walk(folder, layer=True).entries:
         path = PurePosixPath(entry.path)
-        if any(NEVER_TAKEN.fullmatch(part) for part in path.parent.parts):
+        if any(map(stays, path.parents)):
             continue  # gone with its folder
-        place = folder / path
         ways = [str(way) for way in (path, *path.parents)]
         if entry.kind == "folder":
             # One that is never taken goes with all that is in it: it may hide what the template has there.
-            if NEVER_TAKEN.fullmatch(path.name):
-                tree.remove(place)
-        elif NEVER_TAKEN.fullmatch(path.name) or not any(one.fullmatch(way) for one in wanted for way in ways):
-            place.unlink()
+            if stays(path):
+                tree.remove(folder / path)
+        elif stays(path) or not any(one.fullmatch(way) for one in wanted for way in ways):
+            (folder / path).unlink()
+
+
+def _globs(key: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    try:
+        return [glob_regex(pattern) for pattern in patterns]
+    except Unusable as error:
+        raise CheckError(f"{key}: {error}") from None
 
 
 async def in_secret_order(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:

@@ -11,11 +11,11 @@ from typing import Literal
 from rubricgrade.checks.inside.binding import Source
 from rubricgrade.checks.inside.case import Case
 from rubricgrade.checks.inside.finding import AuthorFault
-from rubricgrade.checks.inside.planning import planned, twin_of
+from rubricgrade.checks.inside.planning import place_of, planned, twin_of
 from rubricgrade.checks.inside.program import Program
 from rubricgrade.rubric import Check, Rubric
 from rubricgrade.rubric.check import Pytest, Python
-from rubricgrade.rubric.rules import placed
+from rubricgrade.rubric.rules import checks_of
 
 Place = tuple[str | int, ...]
 MOST_NAMED = 5
@@ -50,18 +50,7 @@ class Weakness:
 
 def weaknesses(rubric: Rubric) -> list[Weakness]:
     """Everything of that kind in a rubric, in its order."""
-    return [weakness for place, check in _checks(rubric) for weakness in _of(rubric, check, place)]
-
-
-def _checks(rubric: Rubric) -> Iterator[tuple[Place, Check]]:
-    for name, check in rubric.checks.items():
-        yield ("checks", name), check
-    for index, gate in enumerate(rubric.gates):
-        if isinstance(gate.check, Check):
-            yield ("gates", index, "check"), gate.check
-    for one in placed(rubric):
-        if isinstance(one.criterion.check, Check):
-            yield (*one.place, "check"), one.criterion.check
+    return [weakness for place, check in checks_of(rubric) for weakness in _of(rubric, check, place)]
 
 
 def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
@@ -80,7 +69,7 @@ def _of(rubric: Rubric, check: Check, place: Place) -> Iterator[Weakness]:
 
 
 def _untwinned(rubric: Rubric, spec: Pytest, place: Place) -> Iterator[Weakness]:
-    files = {path: rubric.sealed.get(path, b"") for path in spec.files}
+    files = {place_of(path, spec.root): rubric.sealed.get(path, b"") for path in spec.files}
     for key, names in (("fail_to_pass", spec.fail_to_pass), ("pass_to_pass", spec.pass_to_pass)):
         try:
             alone = [test.name for test in planned(names, files) if twin_of(test, files, 0) is None]

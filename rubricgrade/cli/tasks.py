@@ -138,7 +138,7 @@ def import_(
 ) -> None:
     """Make task directories from a vendor's folder or SWE-bench rows.
 
-    A vendor's folder has a task.yaml, a grade.sh and tests/.
+    A vendor's folder has a task.yaml, a grade.sh and tests/. Tests become a sealed suite where they can; notes say how.
     """
     from rubricgrade.episode.dialects import import_swe_bench, import_vendor
     from rubricgrade.runs.running import load_tasks

@@ -93,7 +93,7 @@ async def run_episode(
         template: The task's, if the caller holds it `prepared`; otherwise it is made and ended here.
         label: Names the agent's sandbox for `Provider.reap`.
         blame: Whether a sandbox that dies under the agent counts as the agent's doing, because it happened before: it
-            is then graded as if it had done nothing.
+            is then graded as if it had done nothing. Not so where the host has measured that it was itself what failed.
 
     Returns:
         The episode. However it ended, what the agent left is graded.
@@ -221,8 +221,8 @@ async def _acted(doing: Coroutine[Any, Any, End], stage: Stage, *, archive: Path
         # Nothing may change under the snapshot.
         await stage.sandbox.exec(["sh", "-c", "kill -9 -1"], timeout=10)
         await stage.sandbox.snapshot(archive)
-    except SandboxLost:
-        if not blame:
+    except SandboxLost as error:
+        if not blame or error.by_host:
             raise
         with tempfile.TemporaryDirectory() as nothing:
             tree.pack(Path(nothing), archive)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubricgrade.errors import Fault, InputError
-from rubricgrade.interchange.yamltext import to_yaml
 from rubricgrade.loading import parse_rubric
+from rubricgrade.loading.yamltext import to_yaml
 from rubricgrade.rubric import Rubric
 from rubricgrade.rubric.judge import RESERVED_CHOICES
 from rubricgrade.trajectory import clean_text

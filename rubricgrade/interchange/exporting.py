@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from rubricgrade.errors import Fault, InputError
-from rubricgrade.interchange.yamltext import to_yaml
+from rubricgrade.loading.yamltext import to_yaml
 from rubricgrade.rubric import Criterion, Rubric
 
 EVEN = 1e-9

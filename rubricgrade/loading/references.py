@@ -85,6 +85,8 @@ def _check(check: Check, place: Place) -> Iterator[Reference]:
         case Pytest() as spec:
             for index, path in enumerate(spec.files):
                 yield Reference((*place, "pytest", "files", index), path)
+            if spec.config is not None:
+                yield Reference((*place, "pytest", "config"), spec.config)
         case Table() as spec:
             yield Reference((*place, "table", "expected"), spec.expected, spec)
         case Check() as inner:

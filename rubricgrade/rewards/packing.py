@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rubricgrade import tree
-from rubricgrade.interchange.yamltext import to_yaml
+from rubricgrade.loading.yamltext import to_yaml
 from rubricgrade.readers import native_document
 from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import Trajectory

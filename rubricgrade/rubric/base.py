@@ -14,6 +14,7 @@ VISIBLE = r"\S"
 IDENTIFIER = r"^[^\W_][\w.\-]*$"
 VARIABLE = r"^[A-Za-z_]\w*$"
 FUNCTION = r"^[^:\n]+\.py:[A-Za-z_]\w*$"
+MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 WHEN = r"^(not\s+)?vars\.[A-Za-z_]\w*$"
 PERCENT = r"^\d+(\.\d+)?\s*%$"
 CELL = r"^[A-Z]{1,3}[1-9]\d{0,6}$"
@@ -23,6 +24,7 @@ IN_WORDS = {
     IDENTIFIER: "a name: a letter or digit, then letters, digits, '_', '.' or '-'",
     VARIABLE: "a variable's name: letters, digits and '_', not beginning with a digit",
     FUNCTION: "a file and a function, such as checks/report.py:total",
+    MODULE: "a module, such as pytest_mock or anyio.pytest_plugin",
     WHEN: "'vars.NAME' or 'not vars.NAME'",
     PERCENT: "a percentage such as 0.5%",
     CELL: "a cell such as B12",
@@ -40,6 +42,9 @@ Variable = Annotated[str, StringConstraints(pattern=VARIABLE, max_length=100)]
 
 Function = Annotated[str, StringConstraints(pattern=FUNCTION)]
 """An author's function: ``checks/report.py:total``."""
+
+Module = Annotated[str, StringConstraints(pattern=MODULE)]
+"""A Python module: ``anyio.pytest_plugin``."""
 
 Path = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 """A relative path; that it stays inside its folder is checked where it is opened."""

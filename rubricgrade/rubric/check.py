@@ -12,6 +12,7 @@ from rubricgrade.rubric.base import (
     PERCENT,
     Function,
     Many,
+    Module,
     Part,
     Path,
     Pattern,
@@ -156,19 +157,30 @@ class Pytest(Part):
 
     Attributes:
         files: Sealed files of the suite: tests, and what they need beside them.
+        root: The folder of these files that stands for the work folder: they are laid over the agent's work at their
+            place in it, and run there. Default: they lie in a folder of their own.
+        shown: Those of the files that the agent may see, since the template has them as well.
         fail_to_pass: Tests that the work is to make pass, as ``test_x.py::test_y`` or ``test_x.py::test_y[1-2]``.
         pass_to_pass: Tests that have to go on passing.
         allow: Globs of what is taken of the agent's work. Default: everything but tests, test configuration, and what
             Python runs by itself, which are never taken.
+        keep: Globs of what is not taken either, so that it stays as the template has it.
         pythonpath: Folders of the work folder to import from.
+        config: A sealed file with pytest's settings (``[pytest]``). No other is read.
+        plugins: Modules of pytest plugins that the suite needs. They must be installed where the agent's code runs.
         isolate: What has a process of its own: each ``test`` (the default), each ``file`` of tests, or the ``suite``.
     """
 
     files: Some[Path]
+    root: Path | None = None
+    shown: Many[Path] = ()
     fail_to_pass: Many[Text] = ()
     pass_to_pass: Many[Text] = ()
     allow: Many[Path] = ()
+    keep: Many[Path] = ()
     pythonpath: Some[Path] = (".",)
+    config: Path | None = None
+    plugins: Many[Module] = ()
     isolate: Literal["test", "file", "suite"] = "test"
 
     @model_validator(mode="after")
@@ -181,6 +193,10 @@ class Pytest(Part):
                 raise ValueError(f"{test!r} names no test; write file.py::test_name")
             if planned.count(test) > 1:
                 raise ValueError(f"{test!r} is planned twice")
+        if self.root is not None and (outside := [path for path in self.files if not path.startswith(f"{self.root}/")]):
+            raise ValueError(f"{outside[0]!r} does not lie in the root {self.root!r}")
+        if unknown := sorted({*self.shown} - {*self.files}):
+            raise ValueError(f"shown: {unknown[0]!r} is none of the files")
         return self
 
 
@@ -309,6 +325,17 @@ class Check(Part):
         return self._given[1]
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        """Those of its sealed files that the agent may see."""
+        match self.spec:
+            case Pytest() as spec:
+                return spec.shown
+            case Check() as inner:
+                return inner.shown
+            case _:
+                return ()
+
+    @property
     def sealed(self) -> tuple[str, ...]:
         """Paths of the sealed files that this check names, relative to the rubric."""
         match self.spec:
@@ -317,7 +344,7 @@ class Check(Part):
             case Cases() as spec:
                 return (spec.file, spec.compare.python.file) if isinstance(spec.compare, Comparator) else (spec.file,)
             case Pytest() as spec:
-                return spec.files
+                return spec.files if spec.config is None else (*spec.files, spec.config)
             case Table() as spec:
                 return (spec.expected,)
             case Check() as inner:

@@ -60,6 +60,18 @@ def placed(rubric: Rubric) -> list[Placed]:
     return list(_walk(rubric.tops, ("criteria",), (), 1))
 
 
+def checks_of(rubric: Rubric) -> Iterator[tuple[Place, Check]]:
+    """Every check that stands in a rubric, with its place; what another check holds is part of that."""
+    for name, check in rubric.checks.items():
+        yield ("checks", name), check
+    for index, gate in enumerate(rubric.gates):
+        if isinstance(gate.check, Check):
+            yield ("gates", index, "check"), gate.check
+    for one in placed(rubric):
+        if isinstance(one.criterion.check, Check):
+            yield (*one.place, "check"), one.criterion.check
+
+
 def problems(rubric: Rubric) -> list[Problem]:
     """Every broken rule; empty for a good rubric."""
     return list(_problems(rubric))

@@ -20,6 +20,7 @@ from rubricgrade.grading.judges import Judges
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.plural import count
 from rubricgrade.result import Grade
+from rubricgrade.rubric.rules import checks_of
 from rubricgrade.runs.raising import raised_in
 from rubricgrade.runs.standing import CLOSE
 from rubricgrade.sandbox import Provider, Template, default_provider
@@ -143,7 +144,9 @@ def differing_items(*grades: Grade) -> list[str]:
 
 async def _sealed(task: Task, template: Template, provider: Provider) -> Finding:
     what = "nothing sealed can be read by the agent"
-    files = {path: data for path, data in task.rubric.sealed.items() if len(data) >= SMALLEST}
+    shown = {path for _, check in checks_of(task.rubric) for path in check.shown}
+    sealed = {path: data for path, data in task.rubric.sealed.items() if path not in shown}
+    files = {path: data for path, data in sealed.items() if len(data) >= SMALLEST}
     wanted = [f"{len(data)}:{digest.of_bytes(data).removeprefix('sha256:')}" for data in files.values()]
     sandbox = await provider.open(template, label=f"probe {task.id}")
     try:

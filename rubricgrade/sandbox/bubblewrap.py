@@ -17,9 +17,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rubricgrade.errors import SandboxUnavailable
-from rubricgrade.sandbox import building, cgroups, interior, launch, proxy, remedy, seccomp, staging, state
+from rubricgrade.sandbox import building, cgroups, failing, interior, launch, proxy, remedy, seccomp, staging, state
 from rubricgrade.sandbox.allowed import Allowed
 from rubricgrade.sandbox.contract import Isolation, Template
+from rubricgrade.sandbox.ground import Ground, Removals
 from rubricgrade.sandbox.link import Link
 from rubricgrade.sandbox.live import BubblewrapSandbox, Parts
 
@@ -59,6 +60,7 @@ class BubblewrapProvider:
         self.kernel_uid = uid if os.geteuid() == 0 else os.geteuid()
         self._lock = threading.Lock()
         self._interior: interior.Interior | None = None
+        self._removals = Removals()
 
     def interior(self) -> interior.Interior:
         """What all sandboxes share. The first call prepares it, and removes what crashed owners have left.
@@ -85,9 +87,23 @@ class BubblewrapProvider:
         return await self._open(template, label, None)
 
     async def _open(self, template: Template, label: str, seed: launch.Seed | None) -> BubblewrapSandbox:
+        with failing.unavailable():
+            return await self._opened(template, label, seed)
+
+    async def _opened(self, template: Template, label: str, seed: launch.Seed | None) -> BubblewrapSandbox:
         if not self._interior:
             await asyncio.to_thread(self.interior)
         inside = self.interior()
+        layers = [layer.source for layer in template.layers]
+        if missing := self._removals.below(layers):
+            raise SandboxUnavailable(f"{missing} was removed while a sandbox was in use that stands on it")
+        ground = Ground(layers)
+
+        def whole() -> bool:
+            lost = ground.lost()
+            self._removals.note(lost)
+            return not lost and inside.is_whole()
+
         parts = await self._make(template, inside, label, seed)
         group = f"cgroup{parts.group.version}" if parts.group else ""
         return BubblewrapSandbox(
@@ -102,12 +118,13 @@ class BubblewrapProvider:
                 seccomp=True,
                 network=f"only {', '.join(template.allow)}" if template.allow else template.network,
             ),
-            whole=inside.is_whole,
+            whole=whole,
             reopen=lambda other: self._open(template, label, other),
         )
 
     async def _make(self, template: Template, inside: interior.Interior, label: str, seed: launch.Seed | None) -> Parts:
         building.check(template, inside, self.kernel_uid)
+        building.check_host(template, state.root())
         place = cgroups.find()
         group = cgroups.plan(place) if place else None
         entry = state.create(label, tuple(str(folder) for folder in group.folders) if group else ())
@@ -136,7 +153,8 @@ class BubblewrapProvider:
         owner = self.kernel_uid if os.geteuid() == 0 else None
         staging_it = asyncio.ensure_future(asyncio.to_thread(staging.stage, source, owner=owner, layer=layer))
         try:
-            staged = await asyncio.shield(staging_it)
+            with failing.unavailable():
+                staged = await asyncio.shield(staging_it)
         except asyncio.CancelledError:
             (await staging_it).release()  # a copy can't be stopped half-way
             raise

@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from rubricgrade.errors import TemplateError
-from rubricgrade.sandbox import cgroups, launch, seccomp, state
+from rubricgrade.errors import SandboxUnavailable, TemplateError
+from rubricgrade.sandbox import cgroups, launch, quota, seccomp, state
 from rubricgrade.sandbox.allowed import Allowed
 from rubricgrade.sandbox.contract import Layer, Limits, MiB, Template
 from rubricgrade.sandbox.interior import HOME, Interior
@@ -22,6 +22,10 @@ TMP = "/tmp"  # noqa: S108  # a path inside
 SHM = "/dev/shm"  # noqa: S108  # a path inside
 SHM_SIZE = 64 * MiB
 OPEN_FILES = 4096
+LEAST_OPEN_FILES = 1024
+"""What programs are written for; more may be used where the host has more."""
+STACK = 8 * MiB
+"""What Linux gives unless told otherwise: what recurses deeply must end here as it does anywhere."""
 PENDING_SIGNALS = 4096
 MESSAGE_QUEUES = 1 << 16
 
@@ -122,9 +126,46 @@ def _limits(limits: Limits, *, grouped: bool) -> list[tuple[int, int]]:
         (resource.RLIMIT_CPU, limits.cpu),
         (resource.RLIMIT_SIGPENDING, PENDING_SIGNALS),
         (resource.RLIMIT_MSGQUEUE, MESSAGE_QUEUES),
+        (resource.RLIMIT_STACK, STACK),
+        # Node, Java and Go reserve many times the address space that they use.
+        (resource.RLIMIT_AS, resource.RLIM_INFINITY),
     ]
-    # Not RLIMIT_AS: node, Java and Go reserve many times the address space that they use.
     return values if grouped else [*values, (resource.RLIMIT_DATA, limits.memory)]
+
+
+def check_host(template: Template, folder: Path) -> None:
+    """Raise `SandboxUnavailable` where less than a sandbox may use is left to this process, and so to what it starts.
+
+    A program that comes to such a limit fails as it would at its own, and nobody could tell the two apart.
+
+    Args:
+        template: What it may use.
+        folder: Where it keeps what it writes to disk.
+    """
+    limits = template.limits
+    if template.upper == "disk" and (room := quota.room(folder)) < limits.disk:
+        raise SandboxUnavailable(
+            f"{folder} has room for {room // MiB:,} MiB, and a sandbox may write {limits.disk // MiB:,} MiB there: "
+            "make room, or set TMPDIR to a folder that has more",
+            short=True,
+        )
+    needed = {
+        "NPROC": (resource.RLIMIT_NPROC, limits.processes),
+        "FSIZE": (resource.RLIMIT_FSIZE, limits.file_size),
+        "CPU": (resource.RLIMIT_CPU, limits.cpu),
+        "AS": (resource.RLIMIT_AS, limits.memory),
+        "DATA": (resource.RLIMIT_DATA, limits.memory),
+        "STACK": (resource.RLIMIT_STACK, STACK),
+        "NOFILE": (resource.RLIMIT_NOFILE, LEAST_OPEN_FILES),
+    }
+    for name, (kind, least) in needed.items():
+        hard = resource.getrlimit(kind)[1]
+        if hard != resource.RLIM_INFINITY and hard < least:
+            raise SandboxUnavailable(
+                f"the hard limit RLIMIT_{name} of this process is {hard}, and a sandbox may use {least}: raise it for "
+                "the user who runs this (`ulimit -a -H` shows all)",
+                short=True,
+            )
 
 
 class _Builder:

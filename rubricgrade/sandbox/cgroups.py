@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOUNT = Path("/sys/fs/cgroup")
+KILLS = {1: "memory.oom_control", 2: "memory.events"}
+"""The file that counts kills for memory, by the version of control groups."""
 REMOVE_WAIT = 2.0
 """Seconds that a group may stay busy after its last process has been killed."""
 
@@ -58,13 +60,17 @@ class Group:
         return [os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for folder in self.folders]
 
     def kills(self) -> int:
-        """How many processes the kernel has killed for the memory limit."""
-        name = "memory.events" if self.version == 2 else "memory.oom_control"  # noqa: PLR2004  # the version
-        for line in (self.memory / name).read_text().splitlines():
-            key, _, value = line.partition(" ")
-            if key == "oom_kill":
-                return int(value)
+        """How many of its processes the kernel has killed for memory, for its own limit or for the host's."""
+        return number(self.memory / KILLS[self.version], "oom_kill")
+
+
+def number(file: Path, key: str) -> int:
+    """The number in a line such as ``oom_kill 3``; 0 where there is none, as in a group that went with its sandbox."""
+    try:
+        lines = file.read_text().splitlines()
+    except OSError:
         return 0
+    return next((int(value) for name, _, value in (line.partition(" ") for line in lines) if name == key), 0)
 
 
 def _own() -> dict[str, str]:
@@ -89,6 +95,23 @@ def _version_2(path: str, mount: Path) -> Place | None:
         if writable and {"memory", "pids"} <= set(controllers) and folder.is_relative_to(mount):
             return Place(2, folder, folder)
     return None
+
+
+@functools.cache
+def _own_memory(mount: Path = MOUNT) -> tuple[Path, ...]:
+    """Where the kernel may count kills for memory in this process's own group."""
+    try:
+        own = _own()
+    except OSError:
+        return ()
+    above = {1: [mount / "memory" / own["memory"].lstrip("/")] if "memory" in own else []}
+    above[2] = [mount / own[""].lstrip("/")] if "" in own else []
+    return tuple(folder / KILLS[version] for version, folders in above.items() for folder in folders)
+
+
+def own_kills() -> int:
+    """How many processes of this process's own group, itself and whatever it has started, were killed for memory."""
+    return sum(number(file, "oom_kill") for file in _own_memory())
 
 
 @functools.cache

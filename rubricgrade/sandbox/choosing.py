@@ -91,6 +91,8 @@ class FirstThatWorks:
             try:
                 sandbox = await provider.open(template, label=label)
             except SandboxUnavailable as error:
+                if error.short:
+                    raise  # it works here: who is asked next would be no cure, and stay in use for good
                 reasons.append(f"{provider.name}: {error}")
                 continue
             self._chosen, self.name = provider, provider.name

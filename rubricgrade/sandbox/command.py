@@ -13,7 +13,6 @@ from typing import Literal
 
 from rubricgrade.errors import SandboxLost
 from rubricgrade.sandbox.contract import Done, MiB
-from rubricgrade.sandbox.interior import HOLLOW
 
 FLOOD = 64
 """A command that writes more than so many times its limit is killed."""
@@ -91,7 +90,8 @@ class Command:
         limit: int,
         oom: Callable[[], bool],
         full: Callable[[], bool],
-        whole: Callable[[], bool],
+        spoiled: Callable[[], str],
+        lost: Callable[[str], SandboxLost],
         give_up: Callable[[], None],
     ) -> None:
         """Watch a command that pid 1 was just asked to start.
@@ -102,8 +102,9 @@ class Command:
             limit: Bytes kept of each stream.
             oom: Tells whether a process of the sandbox was killed for memory since the command started.
             full: Tells whether the sandbox was emptied of processes for filling its disk since then.
-            whole: Tells whether all that the sandbox is made of is still there: what a command says without it is no
-                more than that something is missing.
+            spoiled: Tells what the host has failed the sandbox in since the command started; empty if in nothing. What
+                a command says after that is no more than that something was missing.
+            lost: Makes the error for a sandbox that has died.
             give_up: Ends the whole sandbox, for when a kill does not succeed.
         """
         self._streams = streams
@@ -111,7 +112,8 @@ class Command:
         self._limit = limit
         self._oom = oom
         self._full = full
-        self._whole = whole
+        self._spoiled = spoiled
+        self._lost = lost
         self._give_up = give_up
         self._started = time.monotonic()
         self._killed: Literal["", "time", "flood", "asked"] = ""
@@ -154,8 +156,8 @@ class Command:
                 if len(self._lines) <= limit:
                     return self._take(end + 1)
             if 0 <= end < limit:
-                if not self._whole():
-                    raise SandboxLost(HOLLOW)
+                if why := self._spoiled():
+                    raise SandboxLost(why, by_host=True)
                 return self._take(end + 1)
             if len(self._lines) > limit or end >= limit:
                 await self.kill()
@@ -280,15 +282,17 @@ class Command:
             words = [""]
         if self._over.done():
             return
-        if words[0] == "exit" and not self._whole():
-            self._settle(SandboxLost(HOLLOW))
+        if words[0] == "exit" and (why := self._spoiled()):
+            self._settle(SandboxLost(why, by_host=True))
         elif words[0] == "exit":
             self._drain()
             self._settle(_Ending(int(words[1]), words[2] == "1" or self._oom(), self._full(), "", self._seconds()))
         elif words[0] == "error":
             self._settle(_Ending(-1, False, False, words[2], self._seconds()))
         else:
-            self._settle(SandboxLost(f"the sandbox died while a command ran in it {' '.join(words[1:])}".rstrip()))
+            said = " ".join(words[1:])
+            message = f"the sandbox died while a command ran in it {said}".rstrip()
+            self._settle(SandboxLost(message) if said else self._lost(message))
 
     def _drain(self) -> None:
         """Take what the command wrote before its end. Its children may hold the pipes, and write, for ever."""

@@ -11,6 +11,7 @@ import importlib.util
 import marshal
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -19,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rubricgrade.errors import SandboxUnavailable, TemplateError
-from rubricgrade.sandbox import remedy
+from rubricgrade.errors import SandboxUnavailable, TemplateError, is_of_the_host
+from rubricgrade.sandbox import failing, remedy
 from rubricgrade.sandbox.interior import PID1, Interior
 from rubricgrade.sandbox.link import END_WAIT, Link, readable
 from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Config
@@ -28,6 +29,7 @@ from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Config
 KERNEL_UID = 62777
 """The user and group that sandboxes which root starts run as: nobody's, and not one that containers map by default."""
 
+KILLED = "the sandbox was killed as soon as it was up"
 START_WAIT = 60.0
 """Seconds in which a sandbox must come up; a busy host takes its time."""
 _NO_FOLDER = tuple(f"error {number} " for number in (errno.ENOTDIR, errno.ELOOP))
@@ -105,15 +107,20 @@ def user_namespace() -> int:
         stdout=subprocess.PIPE,
         start_new_session=True,  # a terminal's Ctrl-C is not for it
     ) as child:
-        number = int(os.read(child.stdout.fileno(), 16) or b"1") if child.stdout else 1
-        if number:
-            raise SandboxUnavailable(remedy.explain(f"user namespace for root: unshare: {os.strerror(number)}"))
+        said = os.read(child.stdout.fileno(), 16) if child.stdout else b""
+        if not said:
+            raise SandboxUnavailable("the process that makes a user namespace ended without a word", short=True)
+        if number := int(said):
+            why = f"user namespace for root: unshare: {os.strerror(number)}"
+            raise SandboxUnavailable(remedy.explain(why), short=number in failing.NO_ROOM)
         try:
             everybody = f"0 0 {(1 << 32) - 1}"
             Path(f"/proc/{child.pid}/uid_map").write_text(everybody)
             Path(f"/proc/{child.pid}/gid_map").write_text(everybody)
             return os.open(f"/proc/{child.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
+            if is_of_the_host(error):
+                raise
             raise SandboxUnavailable(remedy.explain(f"user namespace for root: {error}")) from error
 
 
@@ -194,6 +201,17 @@ def _stop(ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def _is_short(text: str, code: int) -> bool:
+    """Whether a sandbox that did not come up might have at another time.
+
+    Args:
+        text: What was said: by bubblewrap in words, by pid 1 with a number, 0 if it took too long; nothing if killed.
+        code: How bubblewrap ended.
+    """
+    said = text.startswith("error 0 ") or any(os.strerror(number) in text for number in failing.NO_ROOM)
+    return said or code in {-signal.SIGKILL, 128 + signal.SIGKILL}
+
+
 async def start(plan: Plan, seed: Seed | None = None) -> Link:
     """Start a sandbox and wait until it can take requests.
 
@@ -232,7 +250,8 @@ async def start(plan: Plan, seed: Seed | None = None) -> Link:
                 )
             except OSError as error:
                 ours.close()
-                raise SandboxUnavailable(f"bubblewrap can't be started: {error}") from error
+                short = error.errno in failing.NO_ROOM
+                raise SandboxUnavailable(f"bubblewrap can't be started: {error}", short=short) from error
         ours.setblocking(False)
         try:
             answer, pid = await _first_word(ours, seed)
@@ -247,9 +266,13 @@ async def start(plan: Plan, seed: Seed | None = None) -> Link:
             text = answer.decode("utf-8", "replace").strip()
             if text.startswith(_NO_FOLDER):
                 raise TemplateError(f"a layer has something else where a folder is to be mounted: {text}")
+            if _is_short(text, process.returncode):
+                raise SandboxUnavailable(
+                    f"there is no room on this host for a sandbox now: {text or KILLED}", short=True
+                )
             raise SandboxUnavailable(remedy.explain(text))
     try:
         return Link(ours, process, os.pidfd_open(pid))
     except ProcessLookupError as error:
         _stop(ours, process)
-        raise SandboxUnavailable("the sandbox was killed as soon as it was up") from error
+        raise SandboxUnavailable(KILLED, short=True) from error

@@ -18,12 +18,15 @@ import weakref
 from dataclasses import dataclass, field
 
 from rubricgrade.errors import SandboxLost
+from rubricgrade.sandbox import failing
 from rubricgrade.sandbox.wire import MESSAGE_LIMIT, Request
 
 END_WAIT = 10.0
 """Seconds that pid 1 gets for going by itself, and for taking a request."""
 REPLY_WAIT = 30.0
 """Seconds in which pid 1 must answer a request for a file."""
+LAST_WORD = 1.0
+"""Seconds in which bubblewrap must tell how a sandbox that has died has ended."""
 RETRY = 0.002
 """Seconds between two tries to send to a busy pid 1."""
 
@@ -73,7 +76,7 @@ class Link:
         except BlockingIOError:
             raise
         except OSError as error:
-            raise SandboxLost(f"the sandbox has ended: {error.strerror}") from error
+            raise self.lost(f"the sandbox has ended: {error.strerror}") from error
 
     def send_when_free(self, request: Request, fds: tuple[int, ...]) -> None:
         """Send from a worker thread, waiting while pid 1 is busy; otherwise as `send`."""
@@ -93,7 +96,8 @@ class Link:
             SandboxLost: It does not answer.
             OSError: It says why not.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with failing.lost():
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
             with theirs:
                 self.send_when_free(request, (theirs.fileno(),))
@@ -111,7 +115,19 @@ class Link:
             os.close(fd)
         if words[0] == "error":
             raise OSError(int(words[1]), words[2])
-        raise SandboxLost("the sandbox died while a file was asked for")
+        raise self.lost("the sandbox died while a file was asked for")
+
+    def lost(self, message: str) -> SandboxLost:
+        """What to raise for a sandbox that has died without being told to.
+
+        Nothing inside can send a signal to its pid 1: if one has ended it, it came from the host.
+        """
+        code: int | None = None
+        if not self.ended:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(LAST_WORD)  # bubblewrap ends with it, and tells how it did
+        killed = code in {-signal.SIGKILL, 128 + signal.SIGKILL}
+        return SandboxLost(f"{message}: it was killed from outside" if killed else message, by_host=killed)
 
     def shut(self) -> None:
         """Tell pid 1 to end, which ends all of the sandbox. Returns at once; `end` must follow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import stat
@@ -13,15 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rubricgrade import tree
-from rubricgrade.errors import SandboxLost
-from rubricgrade.sandbox import cgroups, launch, quota, state
+from rubricgrade.errors import SandboxLost, is_of_the_host
+from rubricgrade.sandbox import cgroups, failing, launch, quota, shortage, state
 from rubricgrade.sandbox.building import SHM
 from rubricgrade.sandbox.command import Command, Streams
 from rubricgrade.sandbox.commanded import Asked, Commanded
 from rubricgrade.sandbox.contract import Done, Isolation, MiB, Template
+from rubricgrade.sandbox.interior import HOLLOW
 from rubricgrade.sandbox.link import END_WAIT, RETRY, Link
 from rubricgrade.sandbox.proxy import Proxy
 from rubricgrade.sandbox.wire import Spawn
+
+OF_THE_PLACE = frozenset({errno.EDQUOT, errno.ENOSPC, errno.EROFS})
+"""Numbers of errors in writing that tell of the place that was written to: it may be the sandbox's own."""
+NO_DISK = "the disk of the host is full, and the sandbox was refused what it may write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class BubblewrapSandbox(Commanded[Command]):
             template: What it was opened from.
             environment: See `Commanded`.
             isolation: See `Commanded`.
-            whole: See `Command`.
+            whole: Tells whether all that it shares with others is still there.
             reopen: Opens another one from the same template, with files put in first.
         """
         super().__init__(template, environment=environment, isolation=isolation)
@@ -144,7 +150,7 @@ class BubblewrapSandbox(Commanded[Command]):
         return dict(zip(self._parts.writable, fds, strict=True))
 
     def _with_upper(self, place: str, work: Callable[[int], tree.Listing]) -> tree.Listing:
-        with contextlib.ExitStack() as stack:
+        with failing.lost(), contextlib.ExitStack() as stack:
             return work(self._uppers(stack)[place])
 
     def _seed(self, fds: list[int]) -> None:
@@ -161,8 +167,17 @@ class BubblewrapSandbox(Commanded[Command]):
 
     async def _begin(self, asked: Asked) -> Command | Done:
         request: Spawn = ("spawn", asked.argv, asked.environment, asked.folder)
-        kills, purges = self._kills(), self._watch.purges if self._watch else 0
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+        group, watch, lost = self._parts.group, self._watch, self._parts.link.lost
+        before = shortage.counts(group)
+        purges, shortages = (watch.purges, watch.shortages) if watch else (0, 0)
+
+        def spoiled() -> str:
+            if not self._whole():
+                return HOLLOW
+            full = watch is not None and (watch.shortages > shortages or watch.is_short())
+            return NO_DISK if full else shortage.since(before, group)
+
+        with failing.lost(), contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             channel, channel_inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             ours.callback(channel.close)
             theirs.callback(channel_inside.close)
@@ -188,21 +203,16 @@ class BubblewrapSandbox(Commanded[Command]):
             Streams(channel, stdin, stdout, stderr),
             timeout=asked.timeout,
             limit=asked.limit,
-            oom=lambda: self._kills() > kills,
-            full=lambda: (self._watch.purges if self._watch else 0) > purges,
-            whole=self._whole,
+            oom=lambda: shortage.counts(group).killed > before.killed,
+            full=lambda: watch is not None and watch.purges > purges,
+            spoiled=spoiled,
+            lost=lost,
             give_up=self._give_up,
         )
 
     def _give_up(self) -> None:
         """End a sandbox that does not obey, without making the event loop wait for it."""
         threading.Thread(target=self._parts.end).start()
-
-    def _kills(self) -> int:
-        try:
-            return self._parts.group.kills() if self._parts.group else 0
-        except OSError:
-            return 0  # the group went with the sandbox; that it died is told by its channel
 
     async def _send(self, request: Spawn, fds: tuple[int, ...]) -> None:
         for _ in range(int(END_WAIT / RETRY)):
@@ -216,6 +226,8 @@ class BubblewrapSandbox(Commanded[Command]):
         try:
             (fd,) = self._parts.link.ask(("open", path, -1))
         except OSError as error:
+            if is_of_the_host(error):
+                raise SandboxLost(f"{path!r} can't be read: {error.strerror}") from error
             raise FileNotFoundError(error.errno, f"no readable file ({error.strerror})", path) from error
         try:
             status = os.fstat(fd)
@@ -233,6 +245,15 @@ class BubblewrapSandbox(Commanded[Command]):
         return bytes(data)
 
     def _write(self, path: str, data: bytes, mode: int) -> None:
+        try:
+            self._put(path, data, mode)
+        except OSError as error:
+            short = self._watch is not None and self._watch.is_short()
+            if short or (is_of_the_host(error) and error.errno not in OF_THE_PLACE):
+                raise SandboxLost(f"{path!r} can't be written: {error.strerror}", by_host=short) from error
+            raise
+
+    def _put(self, path: str, data: bytes, mode: int) -> None:
         (fd,) = self._parts.link.ask(("open", path, mode))
         try:
             view = memoryview(data)

@@ -16,6 +16,8 @@ PERIOD = 0.2
 SHARE = 0.05
 """Part of the time that may go into looking."""
 BLOCK = 512
+SPARE, SPARE_FILES = 1 << 20, 16
+"""Bytes and files that a disk must have left: no program counts on the last of them."""
 
 
 def usage(folders: Iterable[Path | int]) -> tuple[int, int]:
@@ -36,11 +38,27 @@ def usage(folders: Iterable[Path | int]) -> tuple[int, int]:
     return size, count
 
 
+def room(folder: Path) -> int:
+    """Bytes that an ordinary user may still write to the disk that a folder lies on."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk that a folder lies on has no room left for anybody."""
+    try:
+        disk = os.statvfs(folder)
+        return room(folder) < SPARE or (disk.f_files > 0 and disk.f_favail < SPARE_FILES)
+    except OSError:
+        return False  # it went with its sandbox
+
+
 class Watch:
     """Calls `purge` whenever the folders hold more than they may.
 
     Attributes:
         purges: How often that was.
+        shortages: How often the disk was full while they held no more than they may.
     """
 
     def __init__(self, folders: tuple[Path, ...], size: int, files: int, purge: Callable[[], object]) -> None:
@@ -53,12 +71,21 @@ class Watch:
             purge: Ends every process that could write there.
         """
         self.purges = 0
+        self.shortages = 0
         self._folders = folders
         self._size = size
         self._files = files
         self._purge = purge
         self._stop = threading.Event()
         threading.Thread(target=self._run, name="sandbox disk limit", daemon=True).start()
+
+    def is_short(self) -> bool:
+        """Whether their disk is full although they hold no more than they may."""
+        return any(is_full(folder) for folder in self._folders) and not self._is_over()
+
+    def _is_over(self) -> bool:
+        size, files = usage(self._folders)
+        return size > self._size or files > self._files
 
     def stop(self) -> None:
         """Watch no longer."""
@@ -68,8 +95,9 @@ class Watch:
         pause = PERIOD
         while not self._stop.wait(pause):
             began = time.monotonic()
-            size, files = usage(self._folders)
-            if size > self._size or files > self._files:
+            if self._is_over():
                 self.purges += 1
                 self._purge()
+            elif self.is_short():
+                self.shortages += 1
             pause = max(PERIOD, (time.monotonic() - began) / SHARE)

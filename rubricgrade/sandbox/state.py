@@ -45,10 +45,14 @@ class Entry:
 
     def release(self) -> None:
         """Remove the folder with everything in it, then let go of the lock."""
-        for group in self.groups:
-            cgroups.remove(Path(group))
-        tree.remove(self.folder)
-        self.let_go()
+        try:
+            for group in self.groups:
+                cgroups.remove(Path(group))
+            # On a host that fails, what stays belongs to nobody from here on, and the next `reap` removes it.
+            with contextlib.suppress(OSError):
+                tree.remove(self.folder)
+        finally:
+            self.let_go()
 
     def let_go(self) -> None:
         """Unlock it without removing anything."""
@@ -101,13 +105,17 @@ def create(label: str = "", groups: tuple[str, ...] = ()) -> Entry:
     name = secrets.token_hex(8)
     making = above / f"n-{name}"
     making.mkdir(mode=0o700)
-    lock = os.open(making / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.write(lock, json.dumps({"label": label, "groups": groups, "made": time.time()}).encode())
-    _locks.add(lock)
-    _unlock_after_fork()
     folder = above / f"s-{name}"
-    making.rename(folder)
+    with contextlib.ExitStack() as undone:
+        undone.callback(tree.remove, making)
+        lock = os.open(making / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        undone.callback(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, json.dumps({"label": label, "groups": groups, "made": time.time()}).encode())
+        _unlock_after_fork()
+        making.rename(folder)
+        undone.pop_all()
+    _locks.add(lock)
     return Entry(folder, lock, label, groups)
 
 

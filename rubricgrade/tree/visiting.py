@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from rubricgrade.errors import is_of_the_host
 from rubricgrade.tree.entries import Budget, Entry, Listing, Skipped
 
 OPAQUE = "user.overlay.opaque"
@@ -80,6 +81,8 @@ class _Visit:
             try:
                 yield from self.item(handle, name, path, depth)
             except OSError as error:
+                if is_of_the_host(error):
+                    raise  # it is there: who has left it must not suffer for it
                 yield Skipped(path, f"unreadable: {error.strerror}", folder=True)
 
     def item(self, parent: int, name: str, path: str, depth: int) -> Iterator[Found]:
@@ -135,7 +138,9 @@ class _Visit:
 def _is_opaque(handle: int) -> bool:
     try:
         return os.getxattr(handle, OPAQUE) == b"y"
-    except OSError:
+    except OSError as error:
+        if is_of_the_host(error):
+            raise
         return False
 
 
@@ -147,6 +152,9 @@ def visit(root: Path | int, budget: Budget = DEFAULT, *, layer: bool = False) ->
         budget: How much to look at.
         layer: It is a folder of changes made by an overlay, and ours: deletions are reported, and what its maker
             has closed to us is opened.
+
+    Raises:
+        OSError: The folder can't be read, or something in it by no doing of whoever has left it.
     """
     handle = open_root(root)
     try:
@@ -223,6 +231,7 @@ def read(root: Path | int, path: str, limit: int = 10 << 20) -> bytes:
     Raises:
         FileNotFoundError: Nothing is there, or it is no regular file.
         ValueError: The path leaves the folder, or the file is larger than `limit` bytes.
+        OSError: The host fails (`errors.is_of_the_host`).
     """
     parts = parts_of(path)
     handle = open_root(root)
@@ -232,6 +241,8 @@ def read(root: Path | int, path: str, limit: int = 10 << 20) -> bytes:
             try:
                 below = os.open(name, flags, dir_fd=handle)
             except OSError as error:
+                if is_of_the_host(error):
+                    raise
                 raise FileNotFoundError(error.errno, f"{path!r} is no readable file here ({error.strerror})") from error
             os.close(handle)
             handle = below

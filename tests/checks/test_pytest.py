@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from rubricgrade.checks import Outcome
-from rubricgrade.checks.suites import NEVER_TAKEN, in_secret_order, take
+from rubricgrade.checks.suites import NEVER_TAKEN, Taken, in_secret_order, take
 from rubricgrade.errors import CheckError
 from rubricgrade.rubric import Check
 from rubricgrade.sandbox import Layer, Provider, base_template
@@ -113,6 +113,14 @@ def test_whoever_passes_every_test_of_a_process_is_found_out(ask: Ask, isolate: 
     outcome = run(ask, {"m.py": equal}, PLAIN, isolate=isolate)
     assert (outcome.value, outcome.fault) == (None, "agent")
     assert "tampered" in outcome.message
+
+
+def test_tests_that_share_a_process_share_the_time_of_the_check(ask: Ask) -> None:
+    sealed = {"test_m.py": "\n".join([UNTWINNED, *(f"def test_{n}():\n    pass" for n in range(40))])}
+    planned = ["test_m.py::test_it", *(f"test_m.py::test_{n}" for n in range(40))]
+    outcome = run(ask, {"m.py": "while True: pass\n"}, planned, sealed=sealed, isolate="file", timeout=2)
+    assert (outcome.value, outcome.passed, outcome.fault) == (0.0, 0, None), quotes(outcome)
+    assert "timed out after 2" in quotes(outcome)
 
 
 def test_honest_code_passes_tests_that_share_a_process(ask: Ask) -> None:
@@ -259,7 +267,7 @@ def test_a_plan_without_sense_is_refused(spec: dict[str, Any], told: str) -> Non
 @pytest.mark.parametrize(
     "name",
     ["conftest.py", "Conftest.PY", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml",
-     "a.pth", "sitecustomize.py", "usercustomize", "x-1.dist-info", "x.egg-info", "tests", "test", "test_m.py",
+     "a.pth", "sitecustomize.py", "usercustomize", "x-1.dist-info", "x.egg-info", "tests", "test", "tests.py", "Test.cpython-311-x86_64-linux-gnu.so", "test_m.py",
      "m_test.py", ".git", "__pycache__", "m.pyc"],
 )  # fmt: skip
 def test_names_that_are_never_taken(name: str) -> None:
@@ -267,7 +275,7 @@ def test_names_that_are_never_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["m.py", "contest.py", "testing.py", "latest", "pytest.md", "setup", "git", "attest.py"]
+    "name", ["m.py", "contest.py", "testing.py", "latest", "tests.md", "pytest.md", "setup", "git", "attest.py"]
 )
 def test_names_that_are_the_agents_work(name: str) -> None:
     assert not NEVER_TAKEN.fullmatch(name)
@@ -275,14 +283,14 @@ def test_names_that_are_the_agents_work(name: str) -> None:
 
 def test_a_folder_stands_for_all_in_it(tmp_path: Path) -> None:
     write(tmp_path, {"src/a/b.py": "", "src/tests/c.py": "", "docs/d.md": "", "e.py": ""})
-    take(tmp_path, ["src", "*.py"])
+    take(tmp_path, Taken(allow=("src", "*.py")))
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["e.py", "src/a/b.py"]
 
 
 def test_a_path_out_of_the_work_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckError, match="allow"):
-        take(tmp_path, ["../x"])
+        take(tmp_path, Taken(allow=("../x",)))
 
 
 def test_results_come_in_the_order_that_was_given_and_are_made_in_another() -> None:

@@ -71,6 +71,23 @@ def test_a_control_that_our_own_sandbox_spoils_proves_nothing() -> None:
     assert origin(went(None, "", "timeout"), went(None, "", "timeout"), went("unclear", "lost")) == "grader"
 
 
+def test_what_the_host_has_measured_twice_is_never_the_agents() -> None:
+    told = Trouble("unclear", "lost", "no memory", cause="sandbox_lost", by_host=True)
+    short = Attempt(None, told, frozenset(), ran_agents_code=True)
+    assert origin(short, short) == "grader"
+    assert origin(went("unclear", "lost"), short) == "grader"
+    assert origin(short, went()) is None
+    assert origin(short, went("unclear", "lost"), went()) == "agent"
+
+
+def test_what_was_killed_is_run_once_more_and_then_believed() -> None:
+    killed = went(None, "", "killed")
+    assert origin(killed, went("agent")) == "agent"
+    found, asked = settled(killed, killed)
+    assert (found.trouble, found.attempt.said) == (None, GOOD)
+    assert asked == [(False, "all"), (True, "all")]
+
+
 def test_a_doubtful_run_stands_when_the_control_has_no_such_doubt() -> None:
     found, asked = settled(went(None, "", "timeout"), went(None, "", "timeout"), went())
     assert found.trouble is None

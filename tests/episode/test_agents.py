@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from rubricgrade.episode.playing import Episode
 from rubricgrade.episode.stage import Script, Stage
 from rubricgrade.errors import InputError, JudgeError, SandboxLost
 from rubricgrade.readers import load_trajectory
+from rubricgrade.sandbox.live import BubblewrapSandbox
 from tests.chat.scripted import ScriptedServer, completion, error
 from tests.episode.making import bash, by_turn, calling, model_agent, play, write
 
@@ -236,6 +238,22 @@ class Killer:
 def test_a_sandbox_that_dies_is_not_known_to_be_the_agents_fault_at_first(task: Path) -> None:
     with pytest.raises(SandboxLost):
         play(task, Killer())
+
+
+class Struck(Killer):
+    """Works in a sandbox that somebody on the host kills."""
+
+    async def act(self, stage: Stage, script: Script) -> End:
+        await stage.act("I am about to succeed.")
+        assert isinstance(stage.sandbox, BubblewrapSandbox)
+        signal.pidfd_send_signal(stage.sandbox._parts.link.pid1, signal.SIGKILL)
+        await stage.sandbox.exec(["true"])
+        return "done"
+
+
+def test_a_sandbox_that_the_host_kills_is_never_the_agents_fault(task: Path) -> None:
+    with pytest.raises(SandboxLost, match="killed from outside"):
+        play(task, Struck(), blame=True)
 
 
 def test_an_agent_that_keeps_killing_its_sandbox_is_graded_as_having_done_nothing(task: Path) -> None:

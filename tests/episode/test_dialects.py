@@ -171,11 +171,14 @@ def test_several_rewards_of_which_none_is_the_reward(tmp_path: Path, rewards: st
 
 
 def test_harbors_own_template_is_graded(tmp_path: Path) -> None:
-    script = "if pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA; then echo 1; else echo 0; fi"
-    task = harbor(tmp_path / "task", f"{script} | tail -n 1 > /logs/verifier/reward.txt\n")
+    # What pytest says goes to standard error, which the grade keeps the end of.
+    script = "if pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA >&2; then echo 1; else echo 0; fi"
+    task = harbor(tmp_path / "task", f"{script} > /logs/verifier/reward.txt\n")
     write(task, {"tests/test_outputs.py": "def test_it():\n    assert open('answer.txt').read() == '42\\n'\n"})
-    assert play(task, "oracle").grade.score == 1
-    assert play(task, "nop").grade.score == 0
+    grade = play(task, "oracle").grade
+    assert grade.score == 1, grade.model_dump_json(indent=1)
+    grade = play(task, "nop").grade
+    assert grade.score == 0, grade.model_dump_json(indent=1)
 
 
 def test_an_exported_task_writes_what_harbor_reads(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator, Mapping
 
 from rubricgrade.checks.inside.finding import BadArtifact, Unusable
+from rubricgrade.errors import is_of_the_host
 
 MiB = 1 << 20
 LARGEST_FILE = 64 * MiB
@@ -32,12 +33,14 @@ class Folder:
 
         Raises:
             BadArtifact: It is missing, no regular file, larger than `limit`, or reached over a link.
+            OSError: The host fails.
         """
         try:
             handle = self._open(path)
         except FileNotFoundError:
             raise BadArtifact(path, self._missing(path)) from None
         except OSError as error:
+            self._raise_the_hosts(error, path)
             raise BadArtifact(path, f"can't be read: {error.strerror}") from None
         try:
             facts = os.fstat(handle)
@@ -48,6 +51,9 @@ class Folder:
             # A file on a live mount may grow: no more than was allowed is taken.
             with os.fdopen(handle, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
+        except OSError as error:
+            self._raise_the_hosts(error, path)
+            raise
         finally:
             os.close(handle)
         if len(data) > limit:
@@ -99,12 +105,18 @@ class Folder:
     def _facts(self, path: str) -> os.stat_result | None:
         try:
             handle = self._open(path)
-        except OSError:
+        except OSError as error:
+            self._raise_the_hosts(error, path)  # it is not absent: nothing is known of it
             return None
         try:
             return os.fstat(handle)
         finally:
             os.close(handle)
+
+    def _raise_the_hosts(self, error: OSError, path: str = "") -> None:
+        """Raise an error that says nothing of the file, named by its place; no other."""
+        if is_of_the_host(error):
+            raise OSError(error.errno, error.strerror, f"{self.root}/{path}") from error
 
     def _missing(self, path: str) -> str:
         return self._why_not(path) or "is missing"
@@ -130,7 +142,7 @@ class Folder:
             os.close(folder)
 
     def _walk(self) -> Iterator[str]:
-        for folder, _, files in os.walk(self.root, followlinks=False):
+        for folder, _, files in os.walk(self.root, onerror=self._raise_the_hosts, followlinks=False):
             inside = os.path.relpath(folder, self.root)
             for name in files:
                 path = name if inside == "." else f"{inside}/{name}"

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from typing import Any, NoReturn
 
 HERE = os.getcwd()  # noqa: PTH109 - pathlib would cost every call its import
 frame_above = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the guard looks at who calls
+KILLED = 128 + signal.SIGKILL
+"""Exit code that says that somebody has killed the process, maybe not its own code."""
 STAMPING = 5
 """Linux's CLOCK_REALTIME_COARSE, by which files are stamped: some milliseconds behind the time that others are told."""
 MACHINERY = "<frozen importlib"
@@ -37,7 +40,8 @@ def main(token: str) -> NoReturn:
     write, leave, encode = os.write, os._exit, json.dumps
     # Only a parent that lives to see the end makes an answer count: code that kills all others has killed that too.
     if child := os.fork():
-        leave(int(os.waitpid(child, 0)[1] != 0))
+        status = os.waitpid(child, 0)[1]
+        leave(KILLED if status == signal.SIGKILL else int(status != 0))
     private = os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Generator
 from typing import Any, NoReturn
 
 TOLD = 600
@@ -26,12 +27,21 @@ def main(token: str) -> NoReturn:
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    suite = tempfile.mkdtemp()
+    # Where the suite is laid over the agent's work, or a folder of its own.
+    suite = request["root"] or tempfile.mkdtemp()
     for path, data in request["files"].items():
         place = os.path.join(suite, path)  # noqa: PTH118 - like the rest, nothing but what pytest loads anyway
         os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
-        with open(place, "wb") as file:  # noqa: PTH123
+        # What the agent has there may be a link.
+        if os.path.lexists(place):
+            os.unlink(place)  # noqa: PTH108
+        with open(place, "xb") as file:  # noqa: PTH123
             file.write(base64.b64decode(data))
+    settings = os.devnull
+    if request["config"]:
+        handle, settings = tempfile.mkstemp(suffix=".ini")
+        with open(handle, "w") as file:  # noqa: PTH123
+            file.write(request["config"])
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -43,14 +53,17 @@ def main(token: str) -> NoReturn:
 
     gc.freeze()
     gc.enable()
-    watcher = Watcher(request)
-    options = ["-q", "--color=no", "--tb=short", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", suite]
+    options = ["-q", "--color=no", "--tb=short", "-p", "no:cacheprovider", "-c", settings, "--rootdir", suite]
     # Pytest looks through every folder from here on down to the tests.
-    options += ["--confcutdir", suite, "--continue-on-collection-errors"]
-    if not any(os.path.basename(path) == "conftest.py" for path in request["files"]):  # noqa: PTH119
+    options += ["--confcutdir", suite, "--continue-on-collection-errors", "-o", "python_files=*.py"]
+    for plugin in request["plugins"]:
+        options += ["-p", plugin]
+    alone = not request["root"] and not any(os.path.basename(path) == "conftest.py" for path in request["files"])  # noqa: PTH119
+    if alone:
         options.append("--noconftest")
-    tests = [os.path.join(suite, path) for path in request["tests"]]  # noqa: PTH118
-    code = pytest.main([*options, *tests], plugins=[watcher])
+    pytest.hookimpl(wrapper=True)(Watcher.pytest_ignore_collect)
+    watcher = Watcher(request, suite)
+    code = pytest.main([*options, *watcher.folders], plugins=[watcher])
     reply = {"rc": int(code), "reports": watcher.reports, "trouble": watcher.trouble}
     sys.stderr.flush()
     data = f"\n{token} {encode(reply)}\n".encode()
@@ -62,17 +75,28 @@ def main(token: str) -> NoReturn:
 class Watcher:
     """A plugin that lets the agent's code be imported, picks one test of each file, and keeps the reports on it."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any], suite: str) -> None:
         self._path: list[str] = request["path"]
         self._tests: dict[str, str] = request["tests"]
+        self._files = {os.path.join(suite, path) for path in self._tests}  # noqa: PTH118
+        self.folders = sorted({os.path.dirname(file) for file in self._files})  # noqa: PTH120
         self.reports: list[dict[str, str]] = []
         self.trouble: dict[str, str] = {}
 
-    def pytest_collection(self) -> None:
+    def pytest_load_initial_conftests(self) -> None:
         """Pytest is complete now: from here on the agent's modules can be found, after the standard library's."""
         ends = ("site-packages", "dist-packages")
         at = next((index for index, path in enumerate(sys.path) if path.endswith(ends)), len(sys.path))
         sys.path[at:at] = self._path
+
+    def pytest_ignore_collect(self, collection_path: Any) -> Generator[None, Any, bool]:
+        """Look at nothing but the modules that were asked for, whatever a conftest.py says.
+
+        To name each module takes pytest far longer.
+        """
+        yield
+        path = str(collection_path)
+        return path not in self._files and not any(f"{folder}/".startswith(f"{path}/") for folder in self.folders)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave only the tests that were asked for; without brackets in its name, whatever its parameters are."""

@@ -7,6 +7,7 @@ told from here, ``unclear``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import signal
@@ -20,6 +21,7 @@ from rubricgrade.checks.inside.compare import cut
 from rubricgrade.checks.inside.finding import QUOTE, Unusable
 from rubricgrade.checks.inside.solution import Solution
 from rubricgrade.checks.inside.wire import SEALED, WORKSPACE, WORLD, Wire
+from rubricgrade.errors import is_of_the_host
 
 MODULES = {"json": "json_value", "csv": "csv_cell", "xlsx": "xlsx_cell", "sqlite": "sqlite_query", "pytest": "suite"}
 """Where a kind's file is not called like the kind."""
@@ -29,6 +31,7 @@ TOLD = 86
 TEXT = 300
 """Characters of an exception, which may be of the agent's choice: what is said behind it must not be lost."""
 DEFECT = "this line fails whatever the agent has left; mend the check"
+LACKING = "what reads such files can't be imported here; install rubricgrade anew"
 SLIP = "this is no verdict whatever the agent has left; mend the check"
 PATH = tuple(sys.path)
 """Where modules are looked for before any code of an author's has run."""
@@ -118,12 +121,17 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         return _fault("agent", error, str(error), error.evidence)
     if isinstance(error, OSError) and isinstance(error.filename, str) and _is_agents(error.filename):
         path = error.filename
+        if is_of_the_host(error) and error.errno != errno.EROFS:  # who writes there fails on every host
+            # Much that is left, or large, may bring a check to limits of its own.
+            origin = "unclear" if error.errno in {errno.EMFILE, errno.ENOMEM} else "grader"
+            return _fault(origin, error, f"{path}: {error.strerror}")
         return _fault("agent", error, f"{path}: {error.strerror}", (Seen(f"{path}: {error.strerror}", path),))
     if isinstance(error, AuthorFault):
         return _fault("grader", error, str(error))
     import traceback  # noqa: PLC0415 - slow to load, and needed for a fault only
 
     from rubricgrade.checks.inside.defects import has_agents_code, is_defect  # noqa: PLC0415 - as above
+    from rubricgrade.checks.inside.lacking import is_lacking  # noqa: PLC0415 - as above
     from rubricgrade.checks.inside.returning import NoVerdict  # noqa: PLC0415 - as above
 
     if isinstance(error, NoVerdict):
@@ -139,6 +147,8 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         return _fault("unclear", error, str(error), place=place)
     told = cut(traceback.format_exception_only(error)[-1].strip(), TEXT)
     told = f"{told} ({place})" if place else told
+    if is_lacking(error) and not has_agents_code(PATH):
+        return _fault("grader", error, f"{told}: {LACKING}")
     if is_defect(error, PATH):
         return _fault("grader", error, f"{told}: {DEFECT}", place=place)
     return _fault("unclear", error, told, place=place)

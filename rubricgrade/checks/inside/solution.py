@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rubricgrade.checks.inside.finding import AgentFault, AuthorFault, Unusable
-from rubricgrade.checks.inside.tested import Tested, TestRun, tested
+from rubricgrade.checks.inside.tested import Setting, Tested, TestRun, tested
 from rubricgrade.checks.inside.wire import Wire, no_constant
 
 LONGEST_WORD = (128 << 10) - 1
@@ -175,30 +175,33 @@ class Solution:
         self,
         groups: Sequence[Sequence[TestRun]],
         *,
-        files: Mapping[str, bytes],
-        allow: Sequence[str],
-        pythonpath: Sequence[str],
+        setting: Setting,
         timeout: float,
+        most: float,
         pristine: bool = False,
     ) -> list[list[Tested]]:
         """Run tests with the sealed pytest beside the agent's code, each group in a fork of its own, in a secret order.
 
         Args:
             groups: The tests, by those that share a process; in it no two have the same file.
-            files: What lies beside each of them.
-            allow: Globs of what is taken of the agent's files; nothing: all that a suite may meet.
-            pythonpath: Folders below the work folder to import from.
+            setting: What they are run in.
             timeout: Seconds for each test; those of a group have as much together.
+            most: Seconds for a group.
             pristine: With nothing of the agent's there.
         """
         answer = self._ask(
             {
                 "op": "test",
                 "groups": [[asdict(run) for run in group] for group in groups],
-                "files": {path: _packed(data) for path, data in files.items()},
-                "allow": list(allow),
-                "pythonpath": list(pythonpath),
+                "files": {path: _packed(data) for path, data in setting.files.items()},
+                "allow": list(setting.allow),
+                "keep": list(setting.keep),
+                "pythonpath": list(setting.pythonpath),
+                "in_place": setting.in_place,
+                "config": setting.config,
+                "plugins": list(setting.plugins),
                 "timeout": timeout,
+                "most": most,
                 "pristine": pristine,
             }
         )

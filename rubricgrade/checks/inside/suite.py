@@ -16,8 +16,8 @@ from typing import Any
 
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
 from rubricgrade.checks.inside.compare import cut
-from rubricgrade.checks.inside.planning import Planned, planned, run_of, twin_of
-from rubricgrade.checks.inside.tested import Tested, TestRun
+from rubricgrade.checks.inside.planning import Planned, place_of, planned, run_of, twin_of
+from rubricgrade.checks.inside.tested import Setting, Tested, TestRun
 from rubricgrade.checks.inside.twins import FAMILY, RANDOM
 
 MOST_SHOWN = 20
@@ -25,8 +25,10 @@ LEAST_SHARE = 10.0
 """Seconds that each test may take, however many there are: starting one on a busy host takes some of it."""
 PATIENCE = 60.0
 """Seconds of each run without the agent's work, which must not fail for want of time."""
+MOST_SENT = 16 << 20
+"""Characters of modules in one message, unless a single group has more."""
 LEAST_PAIRS = FAMILY
-"""Twins in all, where there are any: with fewer, a guess which of two runs is the wrong one is right too often."""
+"""Twins in all of each list, where there are any: with fewer, a guess which run is the wrong one is right too often."""
 TOGETHER = {"file": "those of a file share a process", "suite": "all share a process"}
 PROBE = TestRun("def test_nothing():\n    pass\n", "test_nothing.py", "test_nothing")
 
@@ -38,10 +40,10 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
         AgentFault: A twin passed: the agent's code tampers with its tests.
         AuthorFault: The plan names what is not there, or no test can run here whatever the agent does.
     """
-    files = {path: case.sealed.joinpath(path).read_bytes() for path in spec["files"]}
+    files = {place_of(path, spec.get("root")): case.sealed.joinpath(path).read_bytes() for path in spec["files"]}
     lists = {key: planned(spec.get(key, ()), files) for key in ("fail_to_pass", "pass_to_pass")}
-    suite = _Suite(case, spec, files, [test for tests in lists.values() for test in tests])
-    passed, twinned = suite.run(keeps=lists["pass_to_pass"])
+    suite = _Suite(case, spec, files, lists)
+    passed, twinned = suite.run()
     total = len(suite.tests)
     share = len(passed) / total
     message = f"{len(passed)} of {total} planned tests pass"
@@ -86,19 +88,28 @@ class _Twin:
 class _Suite:
     """The runs of one suite."""
 
-    def __init__(self, case: Case, spec: Mapping[str, Any], files: Mapping[str, bytes], tests: list[Planned]) -> None:
-        modules = {test.file for test in tests}
-        self.tests = list(dict.fromkeys(tests))
+    def __init__(
+        self, case: Case, spec: Mapping[str, Any], files: Mapping[str, bytes], lists: Mapping[str, Sequence[Planned]]
+    ) -> None:
+        self.tests = list(dict.fromkeys(chain(*lists.values())))
+        self._fails, self._keeps = {*lists["fail_to_pass"]}, lists["pass_to_pass"]
+        modules = {test.file for test in self.tests}
         self._seeds = {test: RANDOM.getrandbits(128) for test in self.tests}
         self.results: dict[Planned, Tested] = {}
         self._groups = _groups(self.tests, spec.get("isolate", "test"))
         self._files = files
-        # Beside a test lies what the suite needs, but no other module of tests.
-        self._beside = {path: data for path, data in files.items() if path not in modules}
+        shown = {place_of(path, spec.get("root")) for path in spec.get("shown", ())}
+        config = spec.get("config")
+        self._setting = Setting(
+            # Beside a test lies what the suite needs, but no other module of tests that the agent has not seen.
+            {path: data for path, data in files.items() if path not in modules or path in shown},
+            in_place=spec.get("root") is not None,
+            config=case.sealed.joinpath(config).read_text("utf-8", "replace") if config else "",
+            **{key: spec[key] for key in ("allow", "keep", "pythonpath", "plugins") if key in spec},
+        )
         self._case = case
-        self._spec = spec
 
-    def run(self, keeps: Sequence[Planned]) -> tuple[set[Planned], set[Planned]]:
+    def run(self) -> tuple[set[Planned], set[Planned]]:
         """The tests that pass, and those that had a twin."""
         twins = self._twins()
         own = [[run_of(test, self._files) for test in group] for group in self._groups]
@@ -112,13 +123,21 @@ class _Suite:
         ]
         doubtful = self._cleared(suspects)
         if not any(result.ran for result in self.results.values()):
-            self._prove_that_tests_run(keeps)
+            self._prove_that_tests_run()
         return passed, {test for twin in twins for test in twin.wrong} - doubtful
 
     def _twins(self) -> list[_Twin]:
         firsts = [twin for group in self._groups if (twin := self._twin(group, 0)).wrong]
-        each = math.ceil(LEAST_PAIRS / len(firsts)) if firsts else 0
-        return [*firsts, *(self._twin(twin.tests, number) for twin in firsts for number in range(1, each))]
+        # Whoever breaks nothing passes what passed before, and would only have to guess at the others.
+        aimed = [twin for twin in firsts if self._fails & {*twin.tests}]
+        kept = [twin for twin in firsts if not self._fails & {*twin.tests}]
+        more = [
+            self._twin(twin.tests, number)
+            for twins in (aimed, kept)
+            for twin in twins
+            for number in range(1, math.ceil(LEAST_PAIRS / len(twins)))
+        ]
+        return [*firsts, *more]
 
     def _twin(self, tests: Sequence[Planned], number: int) -> _Twin:
         twins = {test: twin_of(test, self._files, self._seeds[test], number) for test in tests}
@@ -144,9 +163,9 @@ class _Suite:
             raise AgentFault(cut(message, 480), [Seen("tampered"), Seen(cut(message, 480))])
         return {test for _, suspected in suspects for test in suspected}
 
-    def _prove_that_tests_run(self, keeps: Sequence[Planned]) -> None:
+    def _prove_that_tests_run(self) -> None:
         """When no test was run: make sure that this is not our doing. Raises `AuthorFault` when it is."""
-        groups = [[PROBE], *([run_of(test, self._files)] for test in keeps)]
+        groups = [[PROBE], *([run_of(test, self._files)] for test in self._keeps)]
         probe, *controls = chain(*self._ask(groups, pristine=True))
         if not probe.passed:
             raise AuthorFault(f"0 tests ran: pytest does not run in the solution's sandbox: {probe.message}")
@@ -155,14 +174,17 @@ class _Suite:
 
     def _ask(self, groups: Sequence[Sequence[TestRun]], *, pristine: bool = False) -> list[list[Tested]]:
         share = min(self._case.timeout, max(LEAST_SHARE, self._case.timeout / len(self.tests)))
-        return self._case.solution.tests(
-            [list(_in_files_of_their_own(group)) for group in groups],
-            files=self._beside,
-            allow=self._spec.get("allow", ()),
-            pythonpath=self._spec.get("pythonpath", (".",)),
-            timeout=PATIENCE if pristine else share,
-            pristine=pristine,
-        )
+        found: dict[int, list[Tested]] = {}
+        for batch in _batches(groups):
+            results = self._case.solution.tests(
+                [list(_in_files_of_their_own(groups[index])) for index in batch],
+                setting=self._setting,
+                timeout=PATIENCE if pristine else share,
+                most=max(PATIENCE, self._case.timeout) if pristine else self._case.timeout,
+                pristine=pristine,
+            )
+            found |= zip(batch, results, strict=True)
+        return [found[index] for index in range(len(groups))]
 
 
 def _groups(tests: Sequence[Planned], isolate: str) -> list[list[Planned]]:
@@ -172,6 +194,20 @@ def _groups(tests: Sequence[Planned], isolate: str) -> list[list[Planned]]:
         key = {"test": test, "file": test.file, "suite": ""}[isolate]
         groups.setdefault(key, []).append(test)
     return list(groups.values())
+
+
+def _batches(groups: Sequence[Sequence[TestRun]]) -> Iterator[list[int]]:
+    """Groups by their numbers, so many at a time as one message holds, in an order that nobody can foresee."""
+    batch: list[int] = []
+    size = 0
+    for index in RANDOM.sample(range(len(groups)), len(groups)):
+        more = sum(len(run.module) for run in groups[index])
+        if batch and size + more > MOST_SENT:
+            yield batch
+            batch, size = [], 0
+        batch.append(index)
+        size += more
+    yield batch
 
 
 def _passed(twin: _Twin, results: Sequence[Tested]) -> set[Planned]:

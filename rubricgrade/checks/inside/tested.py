@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,29 @@ class TestRun:
     module: str
     file: str
     select: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the tests of a suite are run in.
+
+    Attributes:
+        files: What lies beside each of them.
+        allow: Globs of what is taken of the agent's files; nothing: all that a suite may meet.
+        keep: Globs of what is not.
+        pythonpath: Folders below the work folder to import from.
+        in_place: Whether the suite is laid over the agent's files, in the work folder.
+        config: Pytest's settings, as an INI file.
+        plugins: Modules of pytest plugins.
+    """
+
+    files: Mapping[str, bytes]
+    allow: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    pythonpath: Sequence[str] = (".",)
+    in_place: bool = False
+    config: str = ""
+    plugins: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

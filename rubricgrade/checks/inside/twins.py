@@ -38,13 +38,13 @@ def expected_values(function: Function, cells: Mapping[str, ast.expr], shared: I
     """
     if isinstance(function, ast.AsyncFunctionDef) or not all(map(_is_mark, function.decorator_list)):
         return []
-    names = {name: cell for name, cell in cells.items() if name not in set(shared) and _is_literal(cell)}
+    names = {name: cell for name, cell in cells.items() if name not in set(shared) and is_literal(cell)}
     found: list[ast.expr] = []
     for statement in function.body:
         if any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in ast.walk(statement)):
             break
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_literal(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_literal(value):
                 names[name] = value
             case _:
                 found += _compared(statement)
@@ -93,15 +93,16 @@ def _compared(statement: ast.stmt) -> Iterator[ast.expr]:
 
 def _literal_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
     for one, other in ((left, right), (right, left)):
-        if _may_be_expected(one) and not _is_literal(other) and not _is_approx(other):
+        if _may_be_expected(one) and not is_literal(other) and not _is_approx(other):
             yield one
 
 
 def _may_be_expected(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) or _is_literal(value) or _is_approx(value)
+    return isinstance(value, ast.Name) or is_literal(value) or _is_approx(value)
 
 
-def _is_literal(value: ast.expr) -> bool:
+def is_literal(value: ast.expr) -> bool:
+    """Whether a value stands there in full."""
     try:
         ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -119,7 +120,7 @@ def _is_approx(value: ast.expr) -> bool:
 
 
 def _is_number(value: ast.expr) -> bool:
-    return _is_literal(value) and type(ast.literal_eval(value)) in (int, float)
+    return is_literal(value) and type(ast.literal_eval(value)) in (int, float)
 
 
 def _is_narrow(setting: ast.keyword) -> bool:

@@ -96,7 +96,7 @@ class PipeLink:
         finally:
             self._asked.pop(number, None)
         if not self._whole():
-            raise SandboxLost(HOLLOW)
+            raise SandboxLost(HOLLOW, by_host=True)
         return told
 
     async def close(self) -> None:

@@ -132,26 +132,18 @@ def execute(argv: list[str], environment: dict[str, str]) -> None:
     raise failure
 
 
-def become(  # noqa: PLR0917  # called in one place; six lists of different kinds
-    argv: list[str],
-    environment: dict[str, str],
-    folder: str,
-    streams: list[int],
-    groups: list[int],
-    limits: list[tuple[int, int]],
-) -> None:
-    """Turn this forked child into a command, in a session, control groups and limits of its own."""
+def prepare(streams: list[int], groups: list[int], limits: list[tuple[int, int]]) -> None:
+    """Give this forked child a session, control groups, limits and streams of its own."""
     os.setsid()
     libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for group in groups:
         os.write(group, b"0")
     for kind, wanted in limits:
         hard = resource.getrlimit(kind)[1]
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        known = [value for value in (wanted, hard) if value != resource.RLIM_INFINITY]
+        value = min(known, default=resource.RLIM_INFINITY)
         resource.setrlimit(kind, (value, value))
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    os.chdir(folder)
-    execute(argv, environment)

@@ -12,17 +12,20 @@ import sys
 import time
 
 from .confining import confine
-from .processes import become, end_all, end_tree, largest, living, signal_all
-from .system import EIO, ENOENT, open_file
+from .processes import end_all, end_tree, execute, largest, living, prepare, signal_all
+from .system import EAGAIN, EIO, EMFILE, ENFILE, ENOENT, open_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
 
     from rubricgrade.sandbox.wire import Config, Request
 else:
     import _signal as signal
 
+NO_ROOM = (EAGAIN, EMFILE, ENFILE)
+"""Why a program can't be started whatever it is."""
 MEMORY_POLL = 0.025
 """Seconds between two looks at the memory in use, where no control group holds the limit."""
 
@@ -139,16 +142,14 @@ class Server:
     ) -> None:
         """Start a command; without a third stream its standard input is empty."""
         streams = [self.null, *fds][-3:]
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # nothing of the command has run, so that this is no failure of its own
+            reply(channel, f"lost for want of room for a process: {error.strerror}")
+            return
         if not pid:
             try:
-                become(argv, environment, folder, streams, self.groups, self.limits)
-            except OSError as error:
-                reply(channel, f"error {error.errno or EIO} {error.strerror}")
-            except ValueError as error:  # as above
-                reply(channel, f"error {ENOENT} no such path: {error}")
-            except BaseException as error:  # noqa: BLE001  # a bug of ours must not look like the command's failure
-                reply(channel, f"lost {error!r}")
+                reply(channel, become(argv, environment, folder, lambda: prepare(streams, self.groups, self.limits)))
             finally:
                 os._exit(127)
         self.commands[channel.fileno()] = Command(pid, channel)
@@ -178,6 +179,24 @@ class Server:
         signal_all(victims, signal.SIGKILL)
         for command in self.commands.values():
             command.oom = command.oom or bool(victims)
+
+
+def become(argv: list[str], environment: dict[str, str], folder: str, prepare: "Callable[[], None]") -> str:
+    """Turn this forked child into a command; returns what to say if it fails: ``error`` if by itself."""
+    try:
+        prepare()
+        try:
+            os.chdir(folder)
+            execute(argv, environment)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                return f"error {error.errno or EIO} {error.strerror}"
+            raise
+        except ValueError as error:  # a NUL or half a surrogate pair
+            return f"error {ENOENT} no such path: {error}"
+    except BaseException as error:  # noqa: BLE001  # a bug of ours must not look like the command's failure
+        return f"lost {error!r}"
+    return "lost"
 
 
 def received(ancillary: "list[tuple[int, int, bytes]]") -> list[int]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC = 1, 2, 4, 8, 32, 4096, 16384
 MNT_DETACH = 2
-ENOENT, EIO, EINVAL, EISDIR, EROFS = 2, 5, 22, 21, 30
+ENOENT, EIO, EAGAIN, EISDIR, EINVAL, ENFILE, EMFILE, EROFS = 2, 5, 11, 21, 22, 23, 24, 30
 
 
 class _Int(_ctypes._SimpleCData):  # noqa: SLF001  # pyright: ignore[reportMissingTypeArgument, reportPrivateUsage]  # what ctypes.c_int is, without importing ctypes

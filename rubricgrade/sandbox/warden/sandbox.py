@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from rubricgrade import tree
-from rubricgrade.sandbox import state
+from rubricgrade.errors import SandboxLost, is_of_the_host
+from rubricgrade.sandbox import failing, state
 from rubricgrade.sandbox.commanded import Asked, Commanded
 from rubricgrade.sandbox.contract import Done, Isolation, MiB, Template
 from rubricgrade.sandbox.warden import moving
@@ -43,6 +44,8 @@ class WardenSandbox(Commanded[WardenProcess]):
         try:
             held = await ask(self._link, Held, "open", path=self._absolute(path), mode=-1)
         except OSError as error:
+            if is_of_the_host(error):
+                raise SandboxLost(f"{path!r} can't be read: {error.strerror}") from error
             raise FileNotFoundError(error.errno, f"no readable file ({error.strerror})", path) from error
         data = bytearray()
         try:
@@ -88,12 +91,13 @@ class WardenSandbox(Commanded[WardenProcess]):
 
     async def snapshot(self, archive: Path) -> tree.Listing:
         """See `contract.Sandbox.snapshot`. A file that was replaced by an equal one counts as changed."""
-        entry = await asyncio.to_thread(state.create)
-        try:
-            scratch = entry.folder / "files"
-            return await moving.fetch(self._link, self._template.workdir, archive, scratch, self._budget())
-        finally:
-            await asyncio.shield(asyncio.to_thread(entry.release))
+        with failing.lost():
+            entry = await asyncio.to_thread(state.create)
+            try:
+                scratch = entry.folder / "files"
+                return await moving.fetch(self._link, self._template.workdir, archive, scratch, self._budget())
+            finally:
+                await asyncio.shield(asyncio.to_thread(entry.release))
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""
@@ -118,5 +122,7 @@ class WardenSandbox(Commanded[WardenProcess]):
                 talk=asked.talk,
             )
         except OSError as error:
+            if error.errno in failing.NO_ROOM:
+                raise SandboxLost(f"no command can be started in the sandbox: {error.strerror}") from error
             return Done(-1, error=error.strerror or str(error))
         return WardenProcess(self._link, started.id)

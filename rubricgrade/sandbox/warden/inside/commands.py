@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from rubricgrade.sandbox.pid1.processes import become, end_tree
+from rubricgrade.sandbox.pid1.processes import end_tree, execute, prepare
 from rubricgrade.sandbox.pid1.system import libc, write_text
 
 FLOOD = 64
@@ -240,7 +240,9 @@ def start(
             # Without a handle of the warden's left, it may be looked at by others; else it can't do what follows.
             libc("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)
             write_text("/proc/self/oom_score_adj", "1000")  # whoever runs out of memory, it is not the warden
-            become(argv, environment, folder, [0, 1, 2], [], limits)
+            prepare([0, 1, 2], [], limits)
+            os.chdir(folder)
+            execute(argv, environment)
         except OSError as error:
             os.write(told, f"{error.errno or errno.EIO} {error.strerror}".encode())
         finally:
