@@ -11,6 +11,7 @@ import importlib
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -21,7 +22,16 @@ from rubricgrade.chat.in_step import InStep
 PACKED_LIMIT = BODY_LIMIT // 64
 """Bytes of an answer that is packed: zlib makes up to a thousand times as much of them."""
 
-_ours: ContextVar[list[bytes] | None] = ContextVar("ours", default=None)
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of ours: what is to be told when its answer begins, and the bodies that came."""
+
+    on_begin: Callable[[], None] | None
+    bodies: list[bytes] = field(default_factory=list[bytes])
+
+
+_ours: ContextVar[_Call | None] = ContextVar("ours", default=None)
 _UNPACKED, _PACKED = ("", "identity"), ("gzip", "deflate")
 
 
@@ -46,12 +56,16 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 @contextmanager
-def bounded() -> Generator[list[bytes]]:
-    """Whatever is called in the block is a call of ours; yields the bodies of its answers as they come, no errors."""
-    bodies: list[bytes] = []
-    token = _ours.set(bodies)
+def bounded(on_begin: Callable[[], None] | None = None) -> Generator[list[bytes]]:
+    """Whatever is called in the block is a call of ours; yields the bodies of its answers as they come, no errors.
+
+    Args:
+        on_begin: Called when the headers of an answer have come, and it is no error.
+    """
+    call = _Call(on_begin)
+    token = _ours.set(call)
     try:
-        yield bodies
+        yield call.bodies
     finally:
         _ours.reset(token)
 
@@ -64,8 +78,8 @@ async def _unpackable(request: httpx.Request) -> None:
 
 async def _bound(response: httpx.Response) -> None:
     """Bound the body of an answer, which has not been read yet, keep it, and go nowhere that it sends us."""
-    bodies = _ours.get()
-    if bodies is None:
+    call = _ours.get()
+    if call is None:
         return
     response.headers.pop("location", None)
     encoding = response.headers.get("content-encoding", "").lower()
@@ -75,8 +89,10 @@ async def _bound(response: httpx.Response) -> None:
         limit = PACKED_LIMIT if encoding in _PACKED else BODY_LIMIT
         response.stream = _Bounded(response.stream, limit, response.request)
         if response.is_success:
+            if call.on_begin:
+                call.on_begin()
             # Read here, unpacked; whoever asks for it afterwards gets the same.
-            bodies.append(await response.aread())
+            call.bodies.append(await response.aread())
 
 
 def bound_litellm() -> None:

@@ -65,7 +65,7 @@ class Provider:
 
         await _afterwork.get()
         try:
-            with bounded() as bodies:
+            with bounded(request.on_begin) as bodies:
                 async with asyncio.timeout(request.timeout + _GRACE):
                     response = await litellm.acompletion(**self._arguments(request, left_out))
         except TimeoutError:

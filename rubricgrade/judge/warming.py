@@ -1,7 +1,6 @@
 """Calls that share a prefix: the first goes alone, so that the provider's cache holds it when the others come.
 
-They come when its reply begins: a model that writes has read the whole prompt. By way of litellm that is only told when
-the reply has ended.
+They come when its reply begins: a model that writes has read the whole prompt.
 """
 
 from __future__ import annotations

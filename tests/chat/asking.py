@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rubricgrade.chat import Ask, Chat, Reply, Request, Retry, connect
@@ -63,3 +63,16 @@ def attempt(
     purpose: Purpose = "judge", limit: int = 1, per_minute: float | None = None, *, place: str = "x", total: int = 100
 ) -> Ask:
     return Ask(purpose, "m", place, limit, total, per_minute, None)
+
+
+def ask_two(chat: Chat, request: Request) -> list[Reply]:
+    """Ask the second time when the reply to the first begins."""
+
+    async def both() -> list[Reply]:
+        begun = asyncio.Event()
+        first = asyncio.create_task(chat.ask(replace(request, on_begin=begun.set)))
+        await asyncio.wait_for(begun.wait(), 20)
+        second = await chat.ask(request)
+        return [await first, second]
+
+    return asyncio.run(both())

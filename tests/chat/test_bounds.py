@@ -15,8 +15,9 @@ import pytest
 from rubricgrade.chat import AskFailed, Retry
 from rubricgrade.chat.bounds import PACKED_LIMIT
 from rubricgrade.chat.providers import load
-from tests.chat.asking import KEY, ask, open_chat, question
-from tests.chat.scripted import ScriptedServer, Wire, completion
+from tests.chat.asking import KEY, ask, ask_two, open_chat, question
+from tests.chat.scripted import ScriptedServer, Wire, completion, error
+from tests.chat.test_wire import ANTHROPIC, GEMINI, OLLAMA, wire
 
 FAMILIES = {
     "openai/gpt-4o-mini": {},
@@ -63,6 +64,20 @@ def test_calls_of_litellm_that_are_not_ours_keep_its_ways(server: ScriptedServer
     assert answer.choices[0].message.content == "here"
 
 
+@EVERY
+def test_it_is_told_when_a_reply_begins(server: ScriptedServer, model: str) -> None:
+    yes = replies()[model]
+    server.script = [error(500), replace(yes, held_for=3), yes]
+    chat = open_chat(server.origin, "litellm", model=model, extra=FAMILIES[model])
+    first, second = ask_two(chat, question(model=model, schema=None, cache_key=""))
+    assert (first.text, first.usage.calls, second.text) == ("yes", 2, "yes")
+
+
+def replies() -> dict[str, Wire]:
+    own = {"anthropic/claude-sonnet-4-5": ANTHROPIC, "gemini/gemini-2.5-flash": GEMINI, "ollama_chat/llama3": OLLAMA}
+    return {model: wire(own[model]) if model in own else completion() for model in FAMILIES}
+
+
 @cache
 def bomb() -> bytes:
     """A packed body that is fine, were it not for all the white space in it."""
@@ -72,13 +87,13 @@ def bomb() -> bytes:
 @EVERY
 def test_an_answer_is_read_up_to_a_length_and_no_further(server: ScriptedServer, model: str) -> None:
     assert PACKED_LIMIT < len(bomb()) < 1 << 20
-    for wire in (
+    for answer in (
         Wire(b"x" * 65536, endless=True),
         Wire(b"x" * 65536, 500, endless=True),
         Wire(bomb(), headers={"content-encoding": "gzip"}),
         replace(completion(), headers={"content-encoding": "br"}),
     ):
-        assert fail(server, model, wire).kind in ("server", "unreachable")
+        assert fail(server, model, answer).kind in ("server", "unreachable")
 
 
 def test_a_packed_answer_of_a_common_length_is_read(server: ScriptedServer) -> None:

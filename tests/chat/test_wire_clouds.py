@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from rubricgrade.chat import Reply
-from tests.chat.asking import SCHEMA, ask, open_chat, question
+from tests.chat.asking import SCHEMA, ask, ask_two, open_chat, question
 from tests.chat.scripted import ScriptedServer, Seen
 from tests.chat.test_wire import ANTHROPIC, GEMINI, wire
 
@@ -50,6 +51,13 @@ def test_bedrock(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, model:
     content = [{"text": "The transcript."}, *point, {"text": "Is it so?"}]
     assert seen.body["messages"] == [{"role": "user", "content": content}]
     assert "prompt_cache_key" not in json.dumps(seen.body)
+    server.script = [
+        *[wire(BEDROCK)] * len(server.seen),
+        replace(wire(BEDROCK), held_for=len(server.seen) + 2),
+        wire(BEDROCK),
+    ]
+    chat = open_chat("", "auto", model=model, api_key=None, extra=extra)
+    assert [reply.text for reply in ask_two(chat, question(model=model, messages=LAYOUT))] == ["yes", "yes"]
 
 
 def vertex(server: ScriptedServer, model: str, answer: Any) -> tuple[Reply, Seen]:

@@ -15,6 +15,7 @@ from rubricgrade.chat import connect
 from rubricgrade.judge import Judged, JudgeOptions, Judging
 from rubricgrade.store.verdicts import VerdictCache
 from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error
+from tests.chat.test_wire import ANTHROPIC, wire
 from tests.judge.scripted import rubric, said, trajectory
 
 YES = said("yes", "The total is 48.2L.", where="[3].text")
@@ -28,7 +29,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def grade(server: ScriptedServer, count: int = 1, cache: VerdictCache | None = None, **options: Any) -> list[Judged]:
-    settings = JudgeOptions(model="openai/some-judge", api_base=server.base, api_key="k", **options)
+    settings = JudgeOptions(**{"model": "openai/some-judge", "api_base": server.base, "api_key": "k", **options})
     asked = rubric(*({"id": f"c{number}", "description": f"criterion {number}"} for number in range(count)))
 
     async def run() -> list[Judged]:
@@ -70,6 +71,15 @@ def test_the_others_come_when_the_reply_to_the_first_begins(server: ScriptedServ
     server.script = [replace(completion(YES), held_for=4), completion(YES)]
     assert {judged.verdict for judged in grade(server, 10, concurrency=4)} == {"met"}
     assert len(server.seen) == 10, "the first was given up and asked again"
+
+
+def test_by_way_of_litellm_too(server: ScriptedServer) -> None:
+    yes = wire({**ANTHROPIC, "content": [{"type": "text", "text": YES}]})
+    server.script = [replace(yes, held_for=4), yes]
+    judged = grade(server, 10, concurrency=4, model="anthropic/claude-sonnet-4-5", api_base=server.origin)
+    assert {one.verdict for one in judged} == {"met"}
+    assert len(server.seen) == 10, "the first was given up and asked again"
+    assert {seen.path for seen in server.seen} == {"/v1/messages"}
 
 
 def test_an_error_is_no_beginning(server: ScriptedServer) -> None:
