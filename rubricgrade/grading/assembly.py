@@ -57,8 +57,10 @@ def assemble(
     leaves = list(_leaves(criteria))
     values = {item.id: item.value for item in [*gates, *leaves]}
     scored = score(rubric, values)
-    settled = tuple(_settle(result, scored, leaves, top=True) for result in criteria)
-    causes = () if scored.score is not None else _causes(scored, [*gates, *leaves], set(open_items(rubric, values)))
+    waiting = set(open_items(rubric, values))
+    first_open = sorted((leaf for leaf in leaves if leaf.open), key=lambda leaf: leaf.id not in waiting)
+    settled = tuple(_settle(result, scored, waiting, first_open, top=True) for result in criteria)
+    causes = () if scored.score is not None else _causes(scored, [*gates, *leaves], waiting)
     status = "gated" if scored.gated else "ungraded" if scored.score is None else "graded"
     return Grade(
         status=status,
@@ -98,28 +100,37 @@ def _asked(leaves: Sequence[CriterionResult]) -> Iterator[CriterionResult]:
 
 
 def _settle(
-    result: CriterionResult, scored: Scored, leaves: Sequence[CriterionResult], *, top: bool
+    result: CriterionResult, scored: Scored, waiting: set[str], open_leaves: Sequence[CriterionResult], *, top: bool
 ) -> CriterionResult:
-    """A result with the value that counts after thresholds, needs and groups. `leaves` are all of the rubric's."""
+    """A result with the value that counts after thresholds, needs and groups.
+
+    Args:
+        result: Of a criterion and its parts.
+        scored: What all of them count as.
+        waiting: Ids of the open items that the score waits for; others, such as those with 0 points, hold up nothing.
+        open_leaves: All of the rubric's, those that the score waits for first.
+        top: Whether it is no part of a group.
+    """
     if result.verdict == "not_applicable":
         return result
     counts = scored.values[result.id]
     update: dict[str, object] = {}
-    if result.by == "criteria":
-        update["parts"] = tuple(_settle(part, scored, leaves, top=False) for part in result.parts)
-    open_inside = any(part.open for part in _leaves([result]))
-    if counts.decided and not open_inside:
+    group = result.by == "criteria"
+    if group:
+        update["parts"] = tuple(_settle(part, scored, waiting, open_leaves, top=False) for part in result.parts)
+    inside = {leaf.id for leaf in _leaves([result]) if leaf.open}
+    if counts.decided and not (inside & waiting if group else inside):
         value = float(counts.low)
         update["value"] = value
-        if result.by == "criteria":
-            update |= {"verdict": verdict_of(value), "message": _sum_text(result)}
+        if group:
+            update |= {"verdict": verdict_of(value), "cause": None, "message": _sum_text(result)}
         elif value != result.value:
             update["message"] = f"{result.message}; counts as {value:g}".lstrip("; ")
         if top and result.points is not None:
             update["earned"] = result.points * value
-    elif result.by == "criteria":
+    elif group:
         # A part may wait (`needs`) for something outside of its group, with nothing open in it.
-        first = next(part for part in [*_leaves([result]), *leaves] if part.open)
+        first = next((leaf for leaf in open_leaves if leaf.id in inside), open_leaves[0])
         update |= {"verdict": "not_run" if first.verdict == "not_run" else "error", "cause": first.cause}
     return result.model_copy(update=update)
 

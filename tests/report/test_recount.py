@@ -164,3 +164,16 @@ def test_a_group_that_waits_for_something_open_outside_of_it_is_open() -> None:
     assert (made.status, made.bounds) == ("ungraded", (0, 1))
     assert (made.criteria[1].cause, made.criteria[1].earned) == ("check_error", None)
     assert report([made]).points.episodes == 0
+
+
+@pytest.mark.parametrize(("points", "more"), [(0, {}), (-3, {"when": "vars.x"})])
+def test_a_group_is_decided_while_something_worth_nothing_is_open_in_it(points: float, more: dict[str, str]) -> None:
+    inner = item("inner", 3, criteria=[item("quarter", 3)])
+    group = item("group", 3, criteria=[inner, item("noted", 0), item("penalty", points, **more)])
+    made = graded(rubric(group, vars={"x": False}), {"quarter": 0.25, "noted": None, "penalty": None})
+    assert (made.status, made.score) == ("graded", 0.25)
+    (top,) = made.criteria
+    assert (top.verdict, top.value, top.earned, top.cause) == ("partly_met", 0.25, 0.75, None)
+    assert (top.parts[1].verdict, top.parts[1].value, top.parts[1].cause) == ("error", None, "check_error")
+    (row, *_) = report([made]).items
+    assert (row.won, row.lost) == (0.75, 2.25)
