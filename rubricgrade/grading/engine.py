@@ -76,16 +76,17 @@ async def agrade(
         criteria = await decide_criteria(rubric, gates, bench, judging, ungated=ungated)
         judges.done(judging)
         isolation = bench.isolation
+    workspace, unnamed = await _named(trajectory.workspace)
     grade = assemble(
         rubric,
         trajectory,
         gates,
         criteria,
         judge=judges.subject(rubric),
-        workspace=None if trajectory.workspace is None else tree.identity(trajectory.workspace),
+        workspace=workspace,
         template=template_subject(found),
         isolation=isolation,
-        warnings=template_warning(trajectory, given),
+        warnings=(*template_warning(trajectory, given), *unnamed),
         seconds=time.monotonic() - started,
     )
     if isinstance(judge, JudgeOptions):
@@ -103,6 +104,16 @@ async def keep(grade: Grade, trajectory: Trajectory, store: Location | Literal[T
     """
     # A disk can be slow, and other grades need not wait for it.
     await asyncio.to_thread(write_grade, grade, _folder(trajectory, store))
+
+
+async def _named(workspace: Path | None) -> tuple[str | None, tuple[str, ...]]:
+    """The hash of what was graded; None with a warning if it can be read no longer: all else is decided by then."""
+    if workspace is None:
+        return None, ()
+    try:
+        return await asyncio.to_thread(tree.identity, workspace), ()
+    except OSError as error:
+        return None, (f"workspace: not named by its hash, it can't be read: {error}",)
 
 
 def _folder(trajectory: Trajectory, store: Location | Literal[True]) -> Path:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,12 +18,13 @@ from rubricgrade.errors import RubricError, SandboxUnavailable, StoreError
 from rubricgrade.result import Grade
 from rubricgrade.sandbox import BubblewrapProvider, Template
 from rubricgrade.store.grades import grade_files, latest_grade, read_grade
-from tests.chat.scripted import ScriptedServer, error
+from tests.chat.scripted import ScriptedServer, Seen, Wire, error
 from tests.grading.episodes import episode, judge_by, rubric, said
 
 GATE = {"id": "has-report", "description": "a report is there", "check": {"exists": "report.txt"}}
 BROKEN = {"id": "broken", "description": "never works", "check": {"python": "checks/broken.py:check"}}
 CHECKS = {"checks/broken.py": "def check(case):\n    raise RuntimeError('the author slipped')\n"}
+GONE = "[Errno 2] No such file or directory: '{}'"
 JUDGED = [
     {"id": "total", "description": "names the total", "points": 3, "judge": {}},
     {"id": "hotel", "description": "names the hotel", "points": 2, "judge": {}},
@@ -50,6 +52,19 @@ def test_gates_then_criteria_then_the_score(tmp_path: Path, server: ScriptedServ
     assert made.usage.calls == len(server.seen) == 3
     assert made.isolation.provider == "bubblewrap"
     assert made.isolation.kernel_uid != 0
+
+
+def test_files_that_are_gone_at_the_end_cost_nothing_that_was_decided(tmp_path: Path, server: ScriptedServer) -> None:
+    left = episode(tmp_path / "e", {"report.txt": "48.2L"})
+
+    def remove(_: Seen) -> Wire:
+        shutil.rmtree(left / "workspace", ignore_errors=True)
+        return said("yes")
+
+    server.script = [remove]
+    made = grade(left, rubric(tmp_path / "r", {"gates": [GATE], "criteria": JUDGED[:2]}), judge=options(server))
+    assert (made.status, made.score, made.workspace) == ("graded", 1.0, None)
+    assert made.warnings == (f"workspace: not named by its hash, it can't be read: {GONE.format(left / 'workspace')}",)
 
 
 def test_a_failed_gate_asks_no_judge(tmp_path: Path, server: ScriptedServer) -> None:
