@@ -27,7 +27,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The ``object_pairs_hook`` of a parser that is to refuse such objects. Raises `KeyTwice`."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise KeyTwice
+        raise KeyTwice("a key stands twice in one object")
     return fields
 
 

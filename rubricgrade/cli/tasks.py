@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -139,22 +138,20 @@ def import_(
     """Make task directories from a vendor's folder or SWE-bench rows.
 
     A vendor's folder has a task.yaml, a grade.sh and tests/. Tests become a sealed suite where they can; notes say how.
+    Rows that can't be made into tasks are named with their lines, and the others are imported.
     """
-    from rubricgrade.episode.dialects import import_swe_bench, import_vendor
+    from rubricgrade.episode.dialects import import_rows, import_vendor
+    from rubricgrade.errors import InputError
     from rubricgrade.runs.running import load_tasks
 
-    if source.is_dir():
-        made = [import_vendor(source, target)]
-    else:
-        made = [
-            import_swe_bench(row, target / str(row.get("instance_id", "row")), repository=repository)
-            for row in _rows(source)
-        ]
+    made, faults = ([import_vendor(source, target)], []) if source.is_dir() else import_rows(source, target, repository)
     load_tasks([one.folder for one in made])
     for one in made:
         typer.echo(one.folder)
         for remark in one.notes:
             note(f"  {remark}")
+    if faults:
+        raise InputError(faults)
 
 
 @app.command()
@@ -206,21 +203,3 @@ def _print_quality(report: QualityReport, run: str | None) -> None:
     for each in report.undecided:
         sys.stdout.write(f"  not found out whether it is {each.kind}: {one_line(each.why, 300)}\n")
     sys.stdout.flush()
-
-
-def _rows(file: Path) -> list[dict[str, object]]:
-    from rubricgrade.errors import Fault, InputError
-
-    try:
-        text = file.read_text("utf-8")
-        listed = text.lstrip().startswith("[")
-        texts = [text] if listed else [line for line in text.splitlines() if line.strip()]
-        values = [json_module.loads(each) for each in texts]
-        rows = values[0] if listed else values
-    except (OSError, ValueError) as error:
-        raise InputError(Fault(f"holds no rows of JSON: {error}", str(file))) from None
-    if not rows:
-        raise InputError(Fault("holds no rows", str(file)))
-    if wrong := [number for number, row in enumerate(rows, 1) if not isinstance(row, dict)]:
-        raise InputError([Fault(f"row {number} is no object", str(file)) for number in wrong])
-    return rows

@@ -72,8 +72,8 @@ def read_removed(file: Path) -> list[Removed]:
     found: list[Removed] = []
     faults: list[Fault] = []
     try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
         raise InputError(Fault(f"can't be read: {error}", str(file))) from None
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -184,7 +184,7 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         for task in sorted(there - listed):
             yield Problem(f"{side}/{task}", "is not in the manifest on this side: it was put here, or moved here")
     try:
-        lines = [json.loads(line) for line in (folder / GROUPS).read_text("utf-8").splitlines()]
+        lines = [json.loads(line) for line in (folder / GROUPS).read_bytes().splitlines()]
         told = {line["task"]: (line["group"], line["side"]) for line in lines}
         if told != {name: (each.group, each.side) for name, each in manifest.tasks.items()}:
             yield Problem(GROUPS, "does not say what the manifest says about groups and sides")

@@ -50,7 +50,7 @@ def read_instruction(file: Path, faults: list[Fault]) -> str:
 
 
 def _without_canary(text: str) -> str:
-    lines = text.splitlines()
+    lines = text.split("\n")  # not at form feeds and the like, which are a part of the text
     while lines and (CANARY.match(lines[0].strip()) or not lines[0].strip()):
         del lines[0]
     return "\n".join(lines).strip()

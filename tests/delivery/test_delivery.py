@@ -17,6 +17,7 @@ from rubricgrade.cli.app import app
 from rubricgrade.delivery.graded import Graded, write_graded
 from rubricgrade.delivery.making import Terms, deliver
 from rubricgrade.delivery.records import Manifest, Removed, Report
+from rubricgrade.delivery.removing import read_removed
 from rubricgrade.delivery.verifying import Problem, verify
 from rubricgrade.errors import InputError
 from rubricgrade.runs.calibration import calibrate
@@ -322,3 +323,11 @@ def test_what_is_left_out_is_said(world: World, tmp_path: Path) -> None:
     assert "not among these tasks: no-such" in made.stderr
     told = CliRunner().invoke(app, [*command, str(tmp_path / "e"), "--json"])
     assert json.loads(told.stdout)["removed"] == rows[:1]
+
+
+def test_a_reason_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    row = {"task": "a", "reason": "flaky", "why": "one\u2028two\x85three"}
+    (tmp_path / "removed.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n{}\n")
+    with pytest.raises(InputError) as caught:
+        read_removed(tmp_path / "removed.jsonl")
+    assert [fault.line for fault in caught.value.faults] == [2]

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rubricgrade.cli.app import app
-from rubricgrade.episode.dialects import import_swe_bench, import_vendor
+from rubricgrade.episode.dialects import import_rows, import_swe_bench, import_vendor
 from rubricgrade.episode.exporting import export_task, verify
 from rubricgrade.episode.task import Task
 from rubricgrade.errors import InputError, TemplateError
@@ -105,6 +105,57 @@ def test_a_rows_id_is_a_mere_name(tmp_path: Path, name: str) -> None:
     assert isinstance(done.exception, InputError)
     assert "instance_id" in str(done.exception)
     assert [each.name for each in tmp_path.iterdir()] == ["in"]
+
+
+def test_rows_that_are_none_are_named_and_the_others_imported(tmp_path: Path) -> None:
+    text = "One line\u2028of two"
+    rows = [
+        {"instance_id": "a", **ROW, "problem_statement": text},
+        {"instance_id": "b"},
+        [],
+        {"instance_id": "c", **ROW},
+    ]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    lines += ['{"instance_id": ', '{"instance_id": "d", "instance_id": "e"}', ""]
+    file = write(tmp_path, {"rows.jsonl": "\n".join(lines)}) / "rows.jsonl"
+    done = CliRunner().invoke(app, ["task", "import", str(file), str(tmp_path / "tasks")])
+    assert isinstance(done.exception, InputError)
+    assert [(fault.file, fault.line) for fault in done.exception.faults] == [(str(file), line) for line in (2, 3, 5, 6)]
+    assert sorted(each.name for each in (tmp_path / "tasks").iterdir()) == ["a", "c"]
+    assert Task.load(tmp_path / "tasks" / "a").instruction == text
+
+
+@pytest.mark.parametrize("text", ["[", '[{"instance_id": "a", "instance_id": "b"}]', "7", "[[]]", "\xff"])
+def test_a_file_that_holds_no_rows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rows.json").write_bytes(text.encode("latin-1"))
+    made, faults = import_rows(tmp_path / "rows.json", tmp_path / "tasks")
+    assert made == []
+    assert [fault.file for fault in faults] == [str(tmp_path / "rows.json")]
+    assert not (tmp_path / "tasks").exists()
+
+
+def test_git_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="git is needed"):
+        import_swe_bench({"instance_id": "a", **ROW}, tmp_path / "a", repository=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tools", "fault"), [('{"a": ', "tools.json:1:7: is no JSON"), ('{"a": 1, "a": 2}', "tools.json:1:10")]
+)
+def test_a_vendors_tools_that_are_no_json(tmp_path: Path, tools: str, fault: str) -> None:
+    about = {"task.yaml": "instruction: Make double() right.\n"}
+    with pytest.raises(InputError, match=fault):
+        import_vendor(write(tmp_path / "vendor", VENDOR | {"tools.json": tools} | about), tmp_path / "task")
+    assert not (tmp_path / "task").exists()
+
+
+def test_a_vendors_patch_in_another_encoding_is_taken_as_it_is(tmp_path: Path) -> None:
+    vendor = write(tmp_path / "vendor", VENDOR)
+    patch = VENDOR["solution.patch"].replace("return x + x\n", "return x + x  # \xe9\n").encode("latin-1")
+    (vendor / "solution.patch").write_bytes(patch)
+    made = import_vendor(vendor, tmp_path / "task").folder
+    assert (made / "solution" / "solution.patch").read_bytes() == patch
 
 
 @pytest.mark.parametrize("commit", ["--output={}/precious", "-o{}/precious", "--exec=id", "a b", "HEAD:.."])

@@ -29,7 +29,8 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def grade(server: ScriptedServer, count: int = 1, cache: VerdictCache | None = None, **options: Any) -> list[Judged]:
-    settings = JudgeOptions(**{"model": "openai/some-judge", "api_base": server.base, "api_key": "k", **options})
+    given: dict[str, Any] = {"model": "openai/some-judge", "api_base": server.base, "api_key": "k", **options}
+    settings = JudgeOptions(**given)
     asked = rubric(*({"id": f"c{number}", "description": f"criterion {number}"} for number in range(count)))
 
     async def run() -> list[Judged]:

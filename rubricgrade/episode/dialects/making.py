@@ -55,10 +55,10 @@ def write_task(target: Path, instruction: str, settings: Mapping[str, Any], meta
     (target / "instruction.md").write_text(instruction.strip() + "\n")
 
 
-def write_solution(target: Path, patch: str) -> None:
-    """Write ``solution/`` for a reference that is a patch."""
+def write_solution(target: Path, patch: bytes) -> None:
+    """Write ``solution/`` for a reference that is a patch, of files in any encoding."""
     (target / "solution").mkdir()
-    (target / "solution" / "solution.patch").write_text(patch)
+    (target / "solution" / "solution.patch").write_bytes(patch)
     (target / "solution" / "solve.sh").write_text(SOLVE)
 
 

@@ -6,9 +6,11 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -28,6 +30,7 @@ from rubricgrade.episode.dialects.sealing import Gate, Suite, file_of, seal
 from rubricgrade.episode.dialects.settings import read_settings
 from rubricgrade.episode.harbor import NAME
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.twice import unique
 
 KEYS = ("instance_id", "problem_statement", "FAIL_TO_PASS", "PASS_TO_PASS")
 COMMIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}\Z")
@@ -39,6 +42,62 @@ SETTINGS = re.compile(r"setup\.(?:cfg|py)|pyproject\.toml|tox\.ini|\.?pytest\.(?
 
 MOST_FILES, MOST_BYTES = 500, 2 << 20
 """Of folders of tests that are sealed as a whole."""
+
+
+def import_rows(file: Path, target: Path, repository: Path | None = None) -> tuple[list[Imported], list[Fault]]:
+    """Make a task directory from each row of a file.
+
+    Args:
+        file: One row, a list of rows, or a row a line, in JSON.
+        target: The folder for them; each is called by its ``instance_id``.
+        repository: See `import_swe_bench`.
+
+    Returns:
+        What was made, and what is wrong with rows of which nothing was made.
+
+    Raises:
+        InputError: The file holds no rows.
+    """
+    made: list[Imported] = []
+    faults: list[Fault] = []
+    for number, row in _rows(file):
+        try:
+            fields = _fields(row)
+            made.append(import_swe_bench(fields, target / str(fields.get("instance_id", "row")), repository=repository))
+        except InputError as error:
+            faults += [fault if fault.file else replace(fault, file=str(file), line=number) for fault in error.faults]
+    return made, faults
+
+
+def _rows(file: Path) -> list[tuple[int, Any]]:
+    """The rows with the numbers of their lines, 0 in a list; a text says what is wrong with one."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(Fault(f"can't be read: {error.strerror}", str(file))) from None
+    if data.lstrip()[:1] == b"[":
+        listed = _value(data)
+        rows = [(0, row) for row in cast("list[Any]", listed)] if isinstance(listed, list) else [(0, listed)]
+    else:
+        # Not those of the text: it may hold signs that `str.splitlines` takes for the end of a line.
+        lines = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line.strip()]
+        rows = [(number, _value(line)) for number, line in lines]
+    if not rows:
+        raise InputError(Fault("holds no rows", str(file)))
+    return rows
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise InputError(row if isinstance(row, str) else "a row is an object")
+    return cast("dict[str, Any]", row)
+
+
+def _value(data: bytes) -> Any:
+    try:
+        return json.loads(data, object_pairs_hook=unique)
+    except ValueError as error:
+        return f"is no row of JSON: {error}"
 
 
 def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path | None = None) -> Imported:
@@ -57,6 +116,8 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
     if missing := [key for key in KEYS if not row.get(key) and key != "PASS_TO_PASS"]:
         raise InputError(f"no row of SWE-bench: it lacks {', '.join(missing)}")
     _check_row(row)
+    if repository is not None and shutil.which("git") is None:
+        raise InputError("git is needed to take files at a commit: install it")
     fails, passes = _list(row, "FAIL_TO_PASS"), _list(row, "PASS_TO_PASS")
     check_name(target)
     with begun(target):
@@ -85,7 +146,7 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
             (target / "tests" / "test.sh").write_text(_script([*fails, *passes]))
             notes.append(f"{reason}, so the tests, as in SWE-bench, run {UNSAFE}")
         if row.get("patch"):
-            write_solution(target, str(row["patch"]))
+            write_solution(target, str(row["patch"]).encode())
     return Imported(target, tuple(notes))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -58,7 +57,7 @@ def import_vendor(source: Path, target: Path) -> Imported:
     if away := [*links_out(source)]:
         raise InputError(away)
     file = source / "task.yaml"
-    about = _yaml(file)
+    about = _map(file)
     instruction: Any = about.get("instruction") or about.get("prompt")
     faults = [] if isinstance(instruction, str) else [Fault("has no instruction", str(file))]
     faults += [Fault("is needed", str(source / name)) for name in ("grade.sh", "tests") if not (source / name).exists()]
@@ -85,7 +84,7 @@ def import_vendor(source: Path, target: Path) -> Imported:
             (target / "tests" / "test.sh").write_text(GRADE)
             notes.append(f"{reason}, so grade.sh runs {UNSAFE}")
         if (source / "solution.patch").is_file():
-            write_solution(target, (source / "solution.patch").read_text())
+            write_solution(target, (source / "solution.patch").read_bytes())
     return Imported(target, tuple(notes))
 
 
@@ -158,11 +157,15 @@ def _walk(folder: Path) -> Iterator[str]:
                 yield Path(at, each).relative_to(folder).as_posix()
 
 
-def _yaml(file: Path) -> dict[str, Any]:
+def _data(file: Path) -> Any:
     try:
-        data = read_data(file.read_bytes(), str(file))
+        return read_data(file.read_bytes(), str(file))
     except OSError as error:
         raise InputError(Fault(f"can't be read: {error.strerror}", str(file))) from None
+
+
+def _map(file: Path) -> dict[str, Any]:
+    data = _data(file)
     if not isinstance(data, dict):
         raise InputError(Fault("a map is needed here", str(file)))
     return cast("dict[str, Any]", data)
@@ -173,7 +176,7 @@ def _tools(source: Path, about: Mapping[str, Any]) -> tuple[list[str], list[str]
     given: Any = about.get("tools")
     file = source / "tools.json"
     if given is None and file.is_file():
-        given = json.loads(file.read_text())
+        given = _data(file)
     names = [_tool_name(item) for item in cast("list[Any]", given)] if isinstance(given, list) else list(BUILT_IN)
     unknown = [name for name in names if name not in BUILT_IN]
     notes = [f"no tool is called {', '.join(unknown)} here; write them in tools/"] if unknown else []
