@@ -173,8 +173,12 @@ class Solution:
             )
         finally:
             await fork.close()
-        # What is run without the agent's work says nothing about it, and takes none of its time.
-        fault = ("timed out" if done.timed_out else done.error) if asked.pristine else self._fault(done, argv[0])
+        if not asked.pristine:
+            fault = self._fault(done, argv[0])
+        else:  # it says nothing about the agent's work, and takes none of its time
+            fault = "timed out" if done.timed_out else done.error
+            if done.code == KILLED:
+                self.doubts.add("killed")
         return {
             "code": done.code,
             "reply": _reply(done, token),

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,30 +113,49 @@ def test_a_program_that_somebody_outside_has_killed_is_run_again(ask: Ask) -> No
     assert outcome.value == 1
 
 
-def test_a_function_that_somebody_outside_has_killed_is_called_again(ask: Ask, tmp_path: Path) -> None:
-    mark = tmp_path.name.replace("_", "-")
-    work = f"def work():\n    import ctypes, time\n    ctypes.CDLL(None).prctl(15, b'{mark[:15]}', 0, 0, 0)\n"
+@contextmanager
+def killing_named(name: str, times: int) -> Generator[list[int]]:
+    """Kill the first processes that go by a name."""
     killed: list[int] = []
 
     def watch() -> None:
         end = time.monotonic() + 30
-        while not killed and time.monotonic() < end:
+        while len(killed) < times and time.monotonic() < end:
             for folder in Path("/proc").iterdir():
-                try:
-                    if folder.name.isdigit() and (folder / "comm").read_text().strip() == mark[:15]:
-                        os.kill(int(folder.name), signal.SIGKILL)
-                        killed.append(int(folder.name))
-                except OSError:
-                    continue
+                with suppress(OSError):
+                    pid = int(folder.name) if folder.name.isdigit() else 0
+                    if pid and pid not in killed and (folder / "comm").read_text().strip() == name:
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                if len(killed) == times:
+                    return
             time.sleep(0.01)
 
     thread = threading.Thread(target=watch)
     thread.start()
-    files = {"f.py": f"{work}    time.sleep(0.7)\n    return 5\n"}
-    check = {"cases": {"function": "f.py:work", "file": "cases.json"}}
-    outcome = ask.one(check, files, sealed=cases({"expected": 5}))
+    yield killed
     thread.join()
-    assert killed
+
+
+TEST = "from f import work\n\ndef test_work():\n    assert work() == 5\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "sealed", "times"),
+    [
+        ({"cases": {"function": "f.py:work", "file": "cases.json"}}, cases({"expected": 5}), 1),
+        # The test and all of its twins.
+        ({"pytest": {"files": ["test_f.py"], "fail_to_pass": ["test_f.py::test_work"]}}, {"test_f.py": TEST}, 6),
+    ],
+)
+def test_a_function_that_somebody_outside_has_killed_is_called_again(
+    ask: Ask, check: dict[str, Any], sealed: dict[str, Any], times: int
+) -> None:
+    name = f"kill-{os.getpid()}-{times}"
+    work = f"def work():\n    import ctypes, time\n    ctypes.CDLL(None).prctl(15, b'{name}', 0, 0, 0)\n"
+    with killing_named(name, times) as killed:
+        outcome = ask.one(check, {"f.py": f"{work}    time.sleep(0.7)\n    return 5\n"}, sealed=sealed)
+    assert len(killed) == times
     assert outcome.value == 1
 
 

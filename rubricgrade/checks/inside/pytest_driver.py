@@ -8,12 +8,15 @@ import base64
 import gc
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
 from typing import Any, NoReturn
 
 TOLD = 600
+KILLED = 128 + signal.SIGKILL
+"""Exit code that says that somebody has killed the process, maybe not its own code."""
 
 
 def main(token: str) -> NoReturn:
@@ -22,7 +25,8 @@ def main(token: str) -> NoReturn:
     write, leave, encode = os.write, os._exit, json.dumps
     # Only a parent that lives to see the end makes a reply count: code that kills all others has killed that too.
     if child := os.fork():
-        leave(int(os.waitpid(child, 0)[1] != 0))
+        status = os.waitpid(child, 0)[1]
+        leave(KILLED if status == signal.SIGKILL else int(status != 0))
     private = os.dup(1)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
