@@ -285,14 +285,6 @@ ARTIFACTS = {
 }
 
 TIMING = {
-    "stops the clock": solution("""
-        import time
-        real = time.sleep
-        for name in ('time', 'monotonic', 'perf_counter', 'process_time'): setattr(time, name, lambda: 0.0)
-        def solve(xs):
-            real(30)
-            return sum(x * x for x in xs if x % 2 == 0) % 9973
-    """),
     "works while it is compared": solution("""
         class Lazy(int):
             def __eq__(self, other): return sum(x * x for x in self.xs if x % 2 == 0) % 9973 == other
@@ -301,6 +293,14 @@ TIMING = {
             lazy = Lazy(-1)
             lazy.xs = xs
             return lazy
+    """),
+    "stops the clock": solution("""
+        import time
+        real = time.sleep
+        for name in ('time', 'monotonic', 'perf_counter', 'process_time'): setattr(time, name, lambda: 0.0)
+        def solve(xs):
+            real(30)
+            return sum(x * x for x in xs if x % 2 == 0) % 9973
     """),
 }
 
