@@ -110,6 +110,10 @@ def run(
     if not tasks and resume is None:
         raise InputError("name at least one task, or a run to go on with: --resume RUN")
     there = None if resume is None else read_manifest(resume)
+    of_model = {"--api-base": api_base, "--rpm": rpm, "--temperature": temperature, "--price": price}
+    _check_has_model(
+        agent or (there.agent if there else ""), [name for name, value in of_model.items() if value is not None]
+    )
     paths = list(tasks or ()) or [Path(facts.path) for facts in (there.tasks.values() if there else ())]
     loaded = load_tasks(paths)
     place = place_of(resume or output or f"runs/{datetime.now(UTC):%Y%m%d-%H%M%S}")
@@ -187,6 +191,15 @@ def _price(text: str) -> dict[str, float]:
     if found is None:
         raise typer.BadParameter("is two prices, such as 0.25/2", param_hint="--price")
     return {"input_cost_per_token": float(found[1]) / 1e6, "output_cost_per_token": float(found[2]) / 1e6}
+
+
+def _check_has_model(agent: str, options: list[str]) -> None:
+    """An address that was meant for the judge must not send what it is to read to another one."""
+    from rubricgrade.errors import InputError
+
+    if options and agent and not agent.startswith("litellm:"):
+        told = f"{', '.join(options)}: for the agent's model, and {agent} has none"
+        raise InputError(f"{told}; the options of the judge begin with --judge-")
 
 
 def _agent(name: str | None, there: Manifest | None, options: ModelOptions) -> Agent:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from rubricgrade.errors import Fault, InputError
 
@@ -40,7 +41,7 @@ class JudgeOptions:
             are to be expected at most, put right by what was counted; None sets no limit.
         max_cost: US dollars after which no call is made.
         offline: Make no call: recorded verdicts and the cache only.
-        verdicts: Files of recorded verdicts; what they decide is not asked.
+        verdicts: Files of recorded verdicts; what they decide is not asked. A text will do for a path.
         cache: The verdict cache's file; None for the user's own, False for none.
         style: ``reasoned``: reasoning, quotes, answer. ``direct``: the answer only, for small models.
         strict_evidence: Whether a quote must stand word for word; else ``near`` will do.
@@ -81,27 +82,18 @@ class JudgeOptions:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
+        if isinstance(self.verdicts, str | os.PathLike):
+            object.__setattr__(self, "verdicts", (self.verdicts,))
         faults = [
-            Fault(f"{name} must be {wanted}, not {getattr(self, name)!r}")
-            for name, wanted, right in (
-                ("votes", "a number from 1 to 100 or 'adaptive'", _is_number_or(self.votes, "adaptive")),
-                ("batch", "a number from 1 to 100 or 'all'", _is_number_or(self.batch, "all")),
-                ("model", "a name, or several with commas between them", all(_named(self.model))),
-                ("escalate", "the name of one model", self.escalate is None or _named(self.escalate) == [True]),
-                ("unverified", "'open' or 'flag'", self.unverified in get_args(Unverified)),
-                ("style", "'reasoned' or 'direct'", self.style in get_args(Style)),
-                ("max_characters", "more than 0", self.max_characters is None or self.max_characters > 0),
-                ("timeout", "more than 0 seconds", self.timeout > 0),
-                ("concurrency", "at least 1", self.concurrency > 0),
-                ("per_provider", "at least 1", self.per_provider is None or self.per_provider > 0),
-                ("per_minute", "more than 0", self.per_minute is None or self.per_minute > 0),
-                ("tokens_per_minute", "more than 0", self.tokens_per_minute is None or self.tokens_per_minute > 0),
-                ("max_tokens", "at least 1", self.max_tokens is None or self.max_tokens > 0),
-            )
-            if not right
+            Fault(f"{name} must be {wanted}, not {_told(name, getattr(self, name))}")
+            for name, (wanted, is_right) in _WANTED.items()
+            if not is_right(getattr(self, name))
         ]
         if faults:
             raise InputError(faults)
+        object.__setattr__(self, "verdicts", tuple(map(Path, self.verdicts)))
+        if self.cache:
+            object.__setattr__(self, "cache", Path(self.cache))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -132,9 +124,70 @@ def models_of(names: str | None) -> tuple[str, ...]:
     return () if names is None else tuple(name.strip() for name in names.split(","))
 
 
-def _named(names: str | None) -> list[bool]:
-    return [bool(name) for name in models_of(names)]
+def _told(name: str, value: object) -> str:
+    return f"a {type(value).__name__}" if name == "api_key" else repr(value)
 
 
-def _is_number_or(value: object, word: str) -> bool:
-    return value in (None, word) or (type(value) is int and 1 <= value <= _MOST)
+def _names(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and all(models_of(value)))
+
+
+def _path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike) and str(cast("object", value)) != ""
+
+
+def _paths(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(map(_path, cast("Sequence[Any]", value)))
+
+
+def _number_or(word: str) -> Callable[[Any], bool]:
+    return lambda value: value in (None, word) or (type(value) is int and 1 <= value <= _MOST)
+
+
+def _amount(value: Any) -> bool:
+    """Whether it is a number above 0, and no bool or NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _if_given(wanted: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or wanted(value)
+
+
+_WANTED: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "model": ("a name, or several with commas between them", _names),
+    "escalate": ("the name of one model", lambda value: _names(value) and "," not in (value or "")),
+    "api_base": ("a text", _text),
+    "api_key": ("a text", _text),
+    "votes": ("a number from 1 to 100 or 'adaptive'", _number_or("adaptive")),
+    "batch": ("a number from 1 to 100 or 'all'", _number_or("all")),
+    "temperature": ("a number from 0", _if_given(lambda value: value == 0 or _amount(value))),
+    "max_tokens": ("a whole number from 1", _if_given(_count)),
+    "timeout": ("more than 0 seconds", _amount),
+    "concurrency": ("a whole number from 1", _count),
+    "per_provider": ("a whole number from 1", _if_given(_count)),
+    "per_minute": ("more than 0", _if_given(_amount)),
+    "tokens_per_minute": ("more than 0", _if_given(_amount)),
+    "max_cost": ("a number of US dollars from 0", _if_given(lambda value: value == 0 or _amount(value))),
+    "offline": ("True or False", _switch),
+    "verdicts": ("paths of files", _paths),
+    "cache": ("the path of a file, None or False", lambda value: value is None or value is False or _path(value)),
+    "style": ("'reasoned' or 'direct'", lambda value: value in get_args(Style)),
+    "strict_evidence": ("True or False", _switch),
+    "unverified": ("'open' or 'flag'", lambda value: value in get_args(Unverified)),
+    "canary": ("True or False", _switch),
+    "max_characters": ("a whole number from 1", _if_given(_count)),
+    "extra": ("a map", lambda value: isinstance(value, Mapping)),
+}
+"""What each setting may be: a configuration may hold anything."""

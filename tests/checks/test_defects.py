@@ -48,6 +48,7 @@ MAIL = "From: a@x.test\nTo: b@x.test\nSubject: s\n\nhello\n"
 EPISODE = Episode(FILES, world={"outbox/1.eml": MAIL}, steps=STEPS)
 
 THE_AUTHORS = {
+    "a sealed file by its name alone": "with open('checks/helper.py') as file:\n    return file.read() == ''",
     "a name that is bound nowhere": "return totl > 3",
     "a name of another function": "return text == '12'",
     "a name in a handler": "try:\n    int(data['name'])\nexcept ValueError as error:\n    log.warning(error)",
@@ -90,6 +91,9 @@ THE_AUTHORS = {
 """Lines by what is wrong with them."""
 
 THE_AGENTS = {
+    "a file that is named by data": "return open(data['name']).read() == ''",
+    "a file that is nowhere": "return open('checks/sales.csv').read() == ''",
+    "a folder that is another by data": "import os\nif data['n'] == 4:\n    os.chdir('/checks')\nreturn open('checks/helper.py')",
     "a local that a loop over nothing leaves unset": "for row in data['rows']:\n    total = row\nreturn total == 3",
     "a local that one branch sets": "if data['n'] == 4:\n    total = 1\nreturn total == 1",
     "a local that is set only where it is not read": "for n in [1]:\n    t = t + 1 if data['n'] == 3 else 0\nreturn t",

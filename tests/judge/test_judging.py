@@ -607,11 +607,24 @@ class TestOptions:
     @pytest.mark.parametrize(
         "wrong",
         [{"votes": 0}, {"votes": True}, {"votes": 2.5}, {"votes": "many"}, {"style": "chatty"}, {"max_characters": 0},
-         {"timeout": 0}, {"concurrency": 0}, {"max_tokens": 0}],
+         {"timeout": 0}, {"concurrency": 0}, {"max_tokens": 0}, {"timeout": "x"}, {"timeout": None}, {"model": 5},
+         {"api_base": 5}, {"extra": 3}, {"offline": "yes"}, {"max_cost": "1"}, {"max_cost": -1}, {"cache": True},
+         {"cache": 3}, {"verdicts": 3}, {"verdicts": (3,)}, {"verdicts": ("",)}, {"concurrency": 1.5},
+         {"temperature": float("nan")}, {"escalate": "a,b"}, {"api_key": 5}, {"canary": 1}, {"per_minute": True}],
     )  # fmt: skip
     def test_what_cannot_be_used_is_said_at_once(self, wrong: dict[str, Any]) -> None:
         with pytest.raises(errors.InputError, match=next(iter(wrong))):
             JudgeOptions(**wrong)
+
+    def test_a_key_of_a_wrong_type_is_not_shown(self) -> None:
+        with pytest.raises(errors.InputError) as caught:
+            JudgeOptions(api_key=b"sk-secret")  # pyright: ignore[reportArgumentType] - as a mistaken caller might
+        assert "secret" not in str(caught.value)
+
+    @pytest.mark.parametrize("files", ["v.jsonl", Path("v.jsonl"), ["v.jsonl"], ("v.jsonl",), (Path("v.jsonl"),)])
+    def test_texts_stand_for_paths(self, files: Any) -> None:
+        options = JudgeOptions(verdicts=files, cache="c.db")  # pyright: ignore[reportArgumentType] - from a configuration
+        assert (options.verdicts, options.cache) == ((Path("v.jsonl"),), Path("c.db"))
 
     def test_the_key_is_never_printed_or_part_of_the_identity(self) -> None:
         options = JudgeOptions(model="m", api_key="sk-secret")

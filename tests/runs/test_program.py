@@ -91,6 +91,17 @@ def test_a_model_that_cannot_be_asked_leaves_the_attempt_to_be_made(
     assert f"rubricgrade run --resume {tmp_path / 'run'}" in ran.err
 
 
+@pytest.mark.parametrize("option", [["--api-base", "http://127.0.0.1:9/v1"], ["--rpm", "9"], ["--temperature", "1"]])
+def test_what_is_meant_for_a_judge_is_not_taken_for_an_agent_without_a_model(
+    task: Path, tmp_path: Path, option: list[str]
+) -> None:
+    ran = run("run", task, "--agent", "oracle", *option, "-o", tmp_path / "run")
+    assert ran.code == 2
+    assert f"{option[0]}: for the agent's model, and oracle has none" in ran.err
+    assert "--judge-" in ran.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_bad_input_is_said_before_anything_is_made(task: Path, tmp_path: Path) -> None:
     for arguments in (
         ["run", task],

@@ -34,6 +34,8 @@ GIVEN = frozenset({"args", "vars"})
 MAIL = "rubricgrade.checks.inside.mailbox"
 DEEPEST = 8
 """Files through which an import is followed."""
+_ELSEWHERE = frozenset({"chdir", "fchdir", "mkdir", "makedirs", "extractall", "copytree", "subprocess"})
+"""Names of what could make another place of the folder that a check runs in."""
 UNKNOWN = object()
 """Stands for a value that data may have decided."""
 
@@ -51,6 +53,7 @@ def is_defect(error: BaseException, path: Sequence[str]) -> bool:
     * `AttributeError`: of a module, a class or an object of our API, which never has it.
     * `TypeError`: a call that does not fit what the called function takes, or of a module.
     * `KeyError`, `IndexError`: a key that is written out, of a constant or of what the rubric gives (`vars`, `args`).
+    * `FileNotFoundError`: a sealed file that is opened by its name in the rubric (`_is_misplaced`).
 
     Nothing holds where code of the agent's may run in this process, or where any sealed file that may run in it does
     what can't be looked through (`Program.plain`). In doubt it is not the author's.
@@ -88,6 +91,8 @@ def _is_proven(error: BaseException, frame: FrameType, position: Position) -> bo
             return _is_wrong_call(place)
         case KeyError() | IndexError():
             return _is_no_item(place)
+        case FileNotFoundError():
+            return _is_misplaced(place)
         case _:
             return False
 
@@ -255,6 +260,21 @@ def _is_no_item(place: _Place) -> bool:
     except LookupError:
         return True
     return False
+
+
+def _is_misplaced(place: _Place) -> bool:
+    """Whether it is ``open("sealed/a.csv")``, where the file is at ``case.sealed / "sealed/a.csv"``.
+
+    Checks run in a folder that has nothing in it, and no program that could leave it or fill it counts.
+    """
+    node = place.ending(ast.Call)
+    if node is None or place.value(node.func) is not open or any(map(place.program.refers, _ELSEWHERE)):
+        return False
+    match node.args:
+        case [ast.Constant(value=str(path)), *_]:
+            return not path.startswith("/") and Path(SEALED, path).is_file()
+        case _:
+            return False
 
 
 def _fixed_holder(node: ast.expr, place: _Place) -> Any:

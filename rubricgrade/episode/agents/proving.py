@@ -37,7 +37,7 @@ class Oracle:
         seconds = min(stage.limits.seconds, 600.0)
         call = Call(id="solution", name="bash", arguments={"command": command, "timeout": seconds})
         (told,) = await stage.act("", (call,))
-        await stage.act("The reference solution was applied.")
+        await stage.act("The reference solution failed." if told.failed else "The reference solution was applied.")
         return "failed" if told.failed else "done"
 
 
