@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from rubricgrade import tree
-from rubricgrade.checks.inside.artifacts import glob_regex
+from rubricgrade.checks.inside.artifacts import glob_regex, may_hold
 from rubricgrade.checks.inside.finding import Unusable
 from rubricgrade.errors import CheckError
 from rubricgrade.sandbox import Layer
@@ -25,9 +25,10 @@ PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 AT_ONCE = 4
 
 NEVER_TAKEN = re.compile(
-    r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|setup\.(?:cfg|py)|pyproject\.toml|pyvenv\.cfg"
-    r"|.*\.(?:pth|pyc)|(?:site|user)customize(?:\..*)?|.*\.(?:dist|egg)-info"
-    r"|tests?(?:\.py|\..*so)?|test_.*\.py|.*_test\.py|\.git|__pycache__",
+    r"\.?pytest\.(?:ini|toml)|tox\.ini|setup\.(?:cfg|py)|pyproject\.toml|pyvenv\.cfg"
+    r"|.*\.(?:pth|pyc)|(?:site|user)customize(?:\..*)?|.*\.(?:dist|egg)-info|\.git|__pycache__"
+    # Modules and packages: a folder is imported in place of a file of its name.
+    r"|(?:conftest|tests?|test_[^.]*|[^.]*_test)(?:\.py|(?:\..*)?\.(?:so|pyd|dll))?|testdata",
     re.IGNORECASE,
 )
 """Names of files and folders that configure tests, that are tests, or that Python runs by itself."""
@@ -62,6 +63,8 @@ class Taken:
 def take(folder: Path, taken: Taken) -> None:
     """Take out of a private copy of the agent's work what no suite may meet.
 
+    Where `keep` names something below a folder, a link or a file of the agent's in the place of that folder is none.
+
     Args:
         folder: The copy; marks of deletions count as what they delete.
         taken: What is left in.
@@ -70,6 +73,10 @@ def take(folder: Path, taken: Taken) -> None:
         CheckError: One of its globs is none.
     """
     wanted, kept = _globs("allow", taken.allow or ("**",)), _globs("keep", taken.keep)
+
+    def is_around(path: PurePosixPath) -> bool:
+        """By a link above it, what is kept could be had from another place, under a name that nothing keeps."""
+        return any(may_hold(f"{path}/", pattern) for pattern in taken.keep)
 
     def stays(path: PurePosixPath) -> bool:
         return bool(NEVER_TAKEN.fullmatch(path.name)) or any(one.fullmatch(str(path)) for one in kept)
@@ -83,7 +90,7 @@ def take(folder: Path, taken: Taken) -> None:
             # One that is never taken goes with all that is in it: it may hide what the template has there.
             if stays(path):
                 tree.remove(folder / path)
-        elif stays(path) or not any(one.fullmatch(way) for one in wanted for way in ways):
+        elif stays(path) or is_around(path) or not any(one.fullmatch(way) for one in wanted for way in ways):
             (folder / path).unlink()
 
 

@@ -268,14 +268,16 @@ def test_a_plan_without_sense_is_refused(spec: dict[str, Any], told: str) -> Non
     "name",
     ["conftest.py", "Conftest.PY", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "setup.py", "pyproject.toml",
      "a.pth", "sitecustomize.py", "usercustomize", "x-1.dist-info", "x.egg-info", "tests", "test", "tests.py", "Test.cpython-311-x86_64-linux-gnu.so", "test_m.py",
-     "m_test.py", ".git", "__pycache__", "m.pyc"],
+     "m_test.py", ".git", "__pycache__", "m.pyc", "test_m", "m_test", "conftest", "conftest.so", "testdata",
+     "test_m.cpython-311-x86_64-linux-gnu.so", "m_test.pyd", "test_data"],
 )  # fmt: skip
 def test_names_that_are_never_taken(name: str) -> None:
     assert NEVER_TAKEN.fullmatch(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["m.py", "contest.py", "testing.py", "latest", "tests.md", "pytest.md", "setup", "git", "attest.py"]
+    "name",
+    ["m.py", "contest.py", "testing.py", "latest", "tests.md", "pytest.md", "setup", "git", "attest.py", "test_1.csv"],
 )
 def test_names_that_are_the_agents_work(name: str) -> None:
     assert not NEVER_TAKEN.fullmatch(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,41 @@ def test_what_is_kept_is_not_taken_of_the_agent(attempt: Try) -> None:
         (workspace / "checking").symlink_to("kit")
 
     assert attempt(FIXED, prepare=linked, fail_to_pass=KEEPS[1:], pass_to_pass=[], keep=["checking"]).value == 1.0
+
+
+@pytest.mark.parametrize("keep", ["kit/data", "kit/*ata", "**/data"])
+def test_what_is_kept_is_not_had_from_elsewhere_by_a_link_above_it(attempt: Try, keep: str) -> None:
+    """The solution's folder under another name, with its own data in it, and a link in its place."""
+    test = "from kit.core import double\nfrom kit import data\ndef test_c():\n    assert not double(2) - data.FOUR\n"
+    plan: dict[str, Any] = {"sealed": {"sealed/r/it_test.py": test}, "pass_to_pass": [], "keep": [keep]}
+
+    def linked(workspace: Path) -> None:
+        shutil.move(workspace / "kit", workspace / "real")
+        (workspace / "kit").symlink_to("real")
+
+    work = {"kit/__init__.py": "", "kit/core.py": START["kit/core.py"], "kit/data/__init__.py": "FOUR = 5\n"}
+    cheat = attempt(work, prepare=linked, fail_to_pass=["it_test.py::test_c"], **plan)
+    assert cheat.value == 0.0, quotes(cheat)
+
+
+@pytest.mark.parametrize("name", ["test_x", "it_test"])
+def test_no_package_of_the_agents_stands_for_a_sealed_module(attempt: Try, name: str) -> None:
+    test = "from kit.core import double\ndef test_c():\n    assert not double(2) - 4\n"
+    plan: dict[str, Any] = {"sealed": {f"sealed/r/kit/{name}.py": test}, "pass_to_pass": []}
+    own = f"__file__ = __file__.replace('{name}/__init__.py', '{name}.py')\ndef test_c(): pass\n"
+    cheat = attempt({f"kit/{name}/__init__.py": own}, fail_to_pass=[f"kit/{name}.py::test_c"], **plan)
+    assert cheat.value == 0.0, quotes(cheat)
+
+
+def test_a_sealed_module_is_not_written_through_a_link_above_it(attempt: Try) -> None:
+    def linked(workspace: Path) -> None:
+        (workspace / "deep").symlink_to("kit")
+
+    test = "import os\nfrom kit.core import double\ndef test_c():\n    assert not double(2) - 4\n"
+    test += "    assert not os.path.exists('kit/it_test.py')\n"
+    plan: dict[str, Any] = {"sealed": {"sealed/r/deep/it_test.py": test}, "pass_to_pass": []}
+    outcome = attempt(FIXED, prepare=linked, fail_to_pass=["deep/it_test.py::test_c"], **plan)
+    assert outcome.value == 1.0, quotes(outcome)
 
 
 def test_sealed_settings_and_plugins_are_used(attempt: Try) -> None:

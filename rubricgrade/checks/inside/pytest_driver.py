@@ -35,8 +35,12 @@ def main(token: str) -> NoReturn:
     suite = request["root"] or tempfile.mkdtemp()
     for path, data in request["files"].items():
         place = os.path.join(suite, path)  # noqa: PTH118 - like the rest, nothing but what pytest loads anyway
+        # What the agent has there, or in the place of a folder around it, may be a link.
+        for end in [at for at, sign in enumerate(path) if sign == "/"]:
+            above = os.path.join(suite, path[:end])  # noqa: PTH118
+            if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):  # noqa: PTH112, PTH114
+                os.unlink(above)  # noqa: PTH108
         os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
-        # What the agent has there may be a link.
         if os.path.lexists(place):
             os.unlink(place)  # noqa: PTH108
         with open(place, "xb") as file:  # noqa: PTH123
