@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from rubricgrade.checks import Outcome
+from rubricgrade.checks.inside import suite
+from rubricgrade.checks.inside.planning import planned
 from rubricgrade.checks.suites import NEVER_TAKEN, Taken, in_secret_order, take
 from rubricgrade.errors import CheckError
 from rubricgrade.rubric import Check
@@ -245,6 +248,72 @@ def test_a_twin_that_passes_without_the_agent_too_accuses_nobody(ask: Ask) -> No
     sealed = {"test_m.py": lenient.replace("from m import double\n", "")}
     outcome = run(ask, {"m.py": DOUBLE}, passes=["test_m.py::test_it"], sealed=sealed)
     assert (outcome.value, outcome.isolation, outcome.fault) == (1.0, "in-process", None), quotes(outcome)
+
+
+def suite_of(rows: int) -> dict[str, str]:
+    table = ", ".join(f"({number}, {number * 2})" for number in range(10, 10 + rows))
+    tests = f"import pytest\nfrom m import double\n@pytest.mark.parametrize('x, want', [{table}])\n"
+    return {"test_m.py": f"{tests}def test_rows(x, want):\n    assert double(x) == want\n"}
+
+
+def test_who_knows_one_answer_of_a_group_does_not_know_the_others_by_it(ask: Ask) -> None:
+    """Everything is equal where the right value of the one known row stands in the process, and nothing elsewhere."""
+    looks = "import gc, sys\nclass All:\n    def __eq__(self, other): return KNOWN\n"
+    looks += "texts = [open(f).read() for f in __import__('glob').glob('/tmp/**/test_m*.py', recursive=True)]\n"
+    code = f"{looks}KNOWN = any('(12, 24)' in text for text in texts)\ndef double(x): return All()\n"
+    outcome = run(ask, {"m.py": code}, ["test_m.py::test_rows"], sealed=suite_of(30), isolate="file")
+    assert (outcome.value, outcome.fault) == (None, "agent"), quotes(outcome)
+    assert "tampered" in quotes(outcome)
+
+
+@pytest.mark.parametrize(
+    ("fails", "keeps", "isolate", "wrong"),
+    [
+        (1, 0, "test", [1] * 5),
+        (4, 1, "test", [1] * (4 * 3 + 5)),
+        (13, 0, "test", [1] * 13),
+        (13, 2, "suite", [15] * 5 + [1, 1]),
+    ],
+)
+def test_how_often_tests_are_run_with_wrong_values(
+    tmp_path: Path, fails: int, keeps: int, isolate: str, wrong: list[int]
+) -> None:
+    """One test of a few may be all that has to be guessed, and in a group no known answer may tell the others."""
+    files = {name: text.encode() for name, text in suite_of(fails + keeps).items()}
+    ids = [f"test_m.py::test_rows[{number}-{number * 2}]" for number in range(10, 10 + fails + keeps)]
+    spec = {"isolate": isolate, "fail_to_pass": ids[:fails], "pass_to_pass": ids[fails:]}
+    lists = {key: planned(spec[key], files) for key in ("fail_to_pass", "pass_to_pass")}
+    case: Any = SimpleNamespace(sealed=tmp_path)
+    twins = suite._Suite(case, spec, files, lists)._twins()  # pyright: ignore[reportPrivateUsage] - chance hides it
+    assert sorted((len(twin.wrong) for twin in twins), reverse=True) == wrong
+    assert all(len(twin.tests) == (fails + keeps if isolate == "suite" else 1) for twin in twins)
+
+
+def test_tests_of_which_only_a_part_can_be_made_wrong_are_named(ask: Ask) -> None:
+    tests = "import pytest\nfrom m import double\n"
+    tests += "def test_all():\n    assert double(2) == 4\n    assert double(3) == 6\n"
+    tests += "def test_part():\n    assert double(2) == 4\n    with pytest.raises(TypeError):\n        double(None)\n"
+    outcome = run(ask, {"m.py": DOUBLE}, ["test_m.py::test_all", "test_m.py::test_part"], sealed={"test_m.py": tests})
+    assert outcome.value == 1.0, quotes(outcome)
+    assert "only some of their assertions have a wrong value in a twin: test_m.py::test_part" in quotes(outcome)
+
+
+def test_what_fixtures_of_a_conftest_ask_for_is_no_expected_value(ask: Ask) -> None:
+    conftest = "import pytest\n@pytest.fixture\ndef server(status):\n    return lambda: status\n"
+    tests = "import pytest\nfrom m import ask\n@pytest.mark.parametrize('status', [404, 500])\n"
+    tests += "def test_status(server, status):\n    assert ask(server) == status\n"
+    sealed = {"s/conftest.py": conftest, "s/test_m.py": tests}
+    outcome = run(ask, {"m.py": "def ask(server):\n    return server()\n"}, ["s/test_m.py::test_status"], sealed=sealed)
+    assert (outcome.value, outcome.isolation) == (1.0, "in-process"), quotes(outcome)
+
+
+def test_classes_that_are_no_tests_keep_what_they_say(ask: Ask) -> None:
+    tests = "from m import told\ndef test_it():\n    class Model:\n        'A model.'\n    assert told(Model) == 'A model.'\n"
+    tests += "class Shared:\n    'Shared.'\nclass TestIt:\n    'it'\n    def test_in(self):\n        assert not TestIt.__doc__\n"
+    tests += "        assert told(Shared) == 'Shared.'\n"
+    planned = ["test_m.py::test_it", "test_m.py::TestIt::test_in"]
+    outcome = run(ask, {"m.py": "def told(of): return of.__doc__\n"}, planned, sealed={"test_m.py": tests})
+    assert outcome.value == 1.0, quotes(outcome)
 
 
 # --- Of what it is made ------------------------------------------------------------------------------------------------

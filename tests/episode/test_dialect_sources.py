@@ -53,7 +53,7 @@ def test_a_script_that_runs_pytest_and_nothing_else(script: str, paths: tuple[st
         ("pytest ../tests", "not in the work folder"),
         ("pytest /etc", "not in the work folder"),
         ("PYTEST_ADDOPTS=--co pytest tests", "sets PYTEST_ADDOPTS"),
-        ("cd other\npytest tests", "runs 2 programs"),
+        ("cd other\npytest tests", "goes to other, and the work folder is /repo"),
         ("pytest 'tests", "can't be read"),
         ("exec", "runs , and not"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,95 @@ def test_a_file_that_holds_no_rows(tmp_path: Path, text: str) -> None:
     assert made == []
     assert [fault.file for fault in faults] == [str(tmp_path / "rows.json")]
     assert not (tmp_path / "tasks").exists()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"repo": "\ud800"},
+        {"FAIL_TO_PASS": "[" * 100_000},
+        {"FAIL_TO_PASS": []},
+        {"FAIL_TO_PASS": "x"},
+        {"image_name": "x\nRUN touch /tmp/mine"},
+        {"base_commit": "0" * 40},
+        {"test_patch": "garbage"},
+        {"problem_statement": {}},
+    ],
+    ids=lambda odd: str(odd)[:40],
+)
+def test_a_row_that_nobody_has_foreseen_costs_no_other_its_task(tmp_path: Path, odd: dict[str, Any]) -> None:
+    repository = write(tmp_path / "repo", {"t.py": "def test(): assert 1\n"})
+    git(repository, "init", "-q")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "first")
+    rows = [{"instance_id": "odd", **ROW, **odd}, {"instance_id": "good", **ROW}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    made, faults = import_rows(tmp_path / "rows.jsonl", tmp_path / "tasks", repository)
+    assert [one.folder.name for one in made] == ["good"]
+    assert {(fault.file, fault.line) for fault in faults} == {(str(tmp_path / "rows.jsonl"), 1)}
+    assert "odd" in str(faults[0])
+    assert [each.name for each in (tmp_path / "tasks").iterdir()] == ["good"]
+
+
+def test_a_file_of_rows_that_is_nested_without_end(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("[" * 100_000 + "\n")
+    assert import_rows(tmp_path / "rows.jsonl", tmp_path / "tasks")[0] == []
+
+
+def test_facts_of_a_row_that_toml_has_no_word_for(tmp_path: Path) -> None:
+    row = {"instance_id": "a", **ROW, "version": float("nan"), "difficulty": "\x7f\x00"}
+    assert Task.load(import_swe_bench(row, tmp_path / "a").folder).metadata["version"] == "nan"
+
+
+def test_what_a_row_lacks_is_noted(tmp_path: Path) -> None:
+    repository = write(tmp_path / "repo", {"t.py": "def test(): assert 1\n"})
+    git(repository, "init", "-q")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "first")
+    row = {"instance_id": "a", **ROW, "FAIL_TO_PASS": ["t.py::test"]}
+    told = "\n".join(import_swe_bench(row, tmp_path / "a", repository=repository).notes)
+    assert "no base_commit" in told
+    assert "no patch" in told
+    told = "\n".join(import_swe_bench({**row, "patch": "no"}, tmp_path / "b", repository=repository).notes)
+    assert "the reference can't solve it: its patch: does not apply" in told
+
+
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [
+        ({"tools.json": '[{"function": "abc"}]', "task.yaml": "instruction: Do it.\n"}, "no tool is called"),
+        ({"grade.sh": f"pytest tests/{'a' * 300}.py\n"}, "can't be imported: OSError"),
+        ({"tests/test_fail_to_pass.py": "def test_it():\n    assert double(2) == 1e999\n"}, "no wrong value"),
+        ({"tests/test_fail_to_pass.py": f"def test_it():\n    assert double(2) == 0x{'f' * 9000}\n"}, "digits"),
+        ({"task.yaml": "instruction: Do it.\nmax_agent_timeout_sec: 3\n"}, "without effect here: max_agent_timeout_sec"),
+    ],
+)  # fmt: skip
+def test_a_vendors_folder_that_nobody_has_foreseen(tmp_path: Path, odd: dict[str, str], told: str) -> None:
+    vendor = write(tmp_path / "vendor", VENDOR | odd)
+    try:
+        said = "\n".join(import_vendor(vendor, tmp_path / "task").notes)
+    except InputError as error:
+        said = str(error)
+        assert not (tmp_path / "task").exists()
+    assert told in said
+
+
+def test_a_vendors_folder_without_a_dockerfile_says_where_its_files_lie(tmp_path: Path) -> None:
+    files = {name: text for name, text in VENDOR.items() if name != "Dockerfile"}
+    files["grade.sh"] = "cd /app\npython3 -m pytest tests\n"
+    notes = import_vendor(write(tmp_path / "vendor", files), tmp_path / "task").notes
+    assert any("it has no Dockerfile: its files lie in /work" in note for note in notes), notes
+    assert any("grade.sh goes to /app, and the work folder is /work" in note for note in notes), notes
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["tests/pipe", "grade.sh", "pipe"])
+def test_pipes_and_folders_in_the_place_of_files(tmp_path: Path, name: str) -> None:
+    vendor = write(tmp_path / "vendor", VENDOR)
+    (vendor / name).unlink(missing_ok=True)
+    os.mkfifo(vendor / name)
+    with pytest.raises(InputError, match=name):
+        import_vendor(vendor, tmp_path / "task")
 
 
 def test_git_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

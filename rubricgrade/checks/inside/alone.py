@@ -11,12 +11,14 @@ import copy
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.twins import Function
 
 WITHOUT_TESTS = frozenset({"object", "TestCase", "IsolatedAsyncioTestCase", "ABC"})
 """Classes of other files that hand down no test."""
+MOST_DIGITS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +52,15 @@ class Source:
             self._module = ast.parse(data, file)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise AuthorFault(f"{file} is no Python: {error}") from None
-        # What people are told about the tests may tell the right value from a wrong one.
-        for node in (self._module, *(node for node in ast.walk(self._module) if isinstance(node, ast.ClassDef))):
+        if any(_is_too_long(node) for node in ast.walk(self._module)):
+            raise AuthorFault(f"{file} has a whole number of more than {MOST_DIGITS:,} digits")
+        # What people are told about the tests may tell the right value from a wrong one. Other classes may be tested.
+        for node in (self._module, *(node for node in ast.walk(self._module) if _has_tests(node))):
             _without_text(node)
         assigned = list(_assigned(self._module.body))
         names = [name for name, _ in assigned]
         self.constants: Mapping[str, ast.expr] = {name: value for name, value in assigned if names.count(name) == 1}
         """Values of names that the module assigns once."""
-        self.seen_by_fixtures = _seen_by_fixtures(self._module)
-        """Names of what its fixtures ask for: a parameter of that name changes more than a comparison."""
         self._used = _used(self._module)
         self._bare = [self._stripped(node, {}, frozenset()) for node in self._module.body]
         self._texts: dict[int, str] = {}
@@ -211,6 +213,17 @@ def source_of(data: bytes, file: str) -> Source:
     return Source(data, file)
 
 
+def _is_too_long(node: ast.AST) -> bool:
+    """Whether it is a number that Python does not write out."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) >= 10**MOST_DIGITS
+
+
+def _has_tests(node: ast.AST) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and any(
+        isinstance(each, Function) and each.name.startswith("test") for each in node.body
+    )
+
+
 def _without_text(node: ast.Module | ast.ClassDef | Function) -> None:
     if ast.get_docstring(node) is not None:
         node.body = node.body[1:] or [ast.Pass()]
@@ -258,12 +271,3 @@ def _used(node: ast.AST) -> frozenset[str]:
     nodes = list(ast.walk(node))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return frozenset(names | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
-
-
-def _seen_by_fixtures(module: ast.Module) -> frozenset[str]:
-    return frozenset(
-        argument.arg
-        for node in ast.walk(module)
-        if isinstance(node, Function) and any("fixture" in ast.unparse(mark) for mark in node.decorator_list)
-        for argument in node.args.args
-    )

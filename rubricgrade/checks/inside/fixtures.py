@@ -59,6 +59,13 @@ def multiplying(function: Function, file: str, files: Mapping[str, bytes]) -> st
     return ""
 
 
+def asked_by_fixtures(file: str, files: Mapping[str, bytes]) -> frozenset[str]:
+    """Names of what the fixtures around a module ask for: a parameter of that name changes more than a comparison."""
+    return frozenset(
+        name for offer in _around(file, files) for fixture in offer.fixtures.values() for name in fixture.asks
+    )
+
+
 def _around(file: str, files: Mapping[str, bytes]) -> Iterator[_Offer]:
     """What the conftest.py files above a module offer, far ones first, and the module."""
     folders = reversed(PurePosixPath(file).parents)

@@ -12,10 +12,10 @@ from random import Random
 
 from rubricgrade.checks.inside.alone import Alone, source_of
 from rubricgrade.checks.inside.finding import AuthorFault
-from rubricgrade.checks.inside.fixtures import multiplying
+from rubricgrade.checks.inside.fixtures import asked_by_fixtures, multiplying
 from rubricgrade.checks.inside.parameters import Table, ids, tables
 from rubricgrade.checks.inside.tested import TestRun
-from rubricgrade.checks.inside.twins import Function, expected_values, make_wrong
+from rubricgrade.checks.inside.twins import Function, assertions, expected_values, make_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,12 @@ def twin_of(test: Planned, files: Mapping[str, bytes], seed: int, number: int = 
     return None
 
 
+def is_covered_in_part(test: Planned, files: Mapping[str, bytes]) -> bool:
+    """Whether a test that has twins asks for more than what can be made wrong: for that, tampering is not seen."""
+    alone, values = _alone(test, files)
+    return alone.function is not None and 0 < len(values) < assertions(alone.function)
+
+
 def _planned(
     name: str, files: Mapping[str, bytes], known: dict[tuple[str, str], dict[str, tuple[int, ...]]]
 ) -> Iterator[Planned]:
@@ -141,4 +147,4 @@ def _alone(test: Planned, files: Mapping[str, bytes]) -> tuple[Alone, list[ast.e
         cells |= table.keep(row)
     left = alone.leave_out({table.constant for table in found} - {""})
     known = {name for table in found if table.constant in left for name in table.columns}
-    return alone, expected_values(function, cells, known | source.seen_by_fixtures)
+    return alone, expected_values(function, cells, known | asked_by_fixtures(test.file, files))

@@ -16,7 +16,7 @@ from typing import Any
 
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
 from rubricgrade.checks.inside.compare import cut
-from rubricgrade.checks.inside.planning import Planned, place_of, planned, run_of, twin_of
+from rubricgrade.checks.inside.planning import Planned, is_covered_in_part, place_of, planned, run_of, twin_of
 from rubricgrade.checks.inside.tested import Setting, Tested, TestRun
 from rubricgrade.checks.inside.twins import FAMILY, RANDOM
 
@@ -29,6 +29,11 @@ MOST_SENT = 16 << 20
 """Characters of modules in one message, unless a single group has more."""
 LEAST_PAIRS = FAMILY
 """Twins in all of each list, where there are any: with fewer, a guess which run is the wrong one is right too often."""
+LEAST_EACH, FEW = 3, 12
+"""Twins of each test (or group) that is to pass, while there are so few: only one may need to be guessed, if the others
+pass without any work."""
+SINGLES = 2
+"""Further twins of a group, each with one test wrong: whoever knows one answer must not know the others by it."""
 TOGETHER = {"file": "those of a file share a process", "suite": "all share a process"}
 PROBE = TestRun("def test_nothing():\n    pass\n", "test_nothing.py", "test_nothing")
 
@@ -56,6 +61,11 @@ def check(case: Case, spec: Mapping[str, Any]) -> CheckResult:
         evidence.append(Seen(f"and {len(failed) - MOST_SHOWN} more"))
     if alone:
         evidence.append(Seen(cut(f"without a twin, so code that tampers could pass them: {', '.join(alone)}", 480)))
+    in_part = [test.name for test in suite.tests if test in twinned and is_covered_in_part(test, files)]
+    if in_part:
+        evidence.append(
+            Seen(cut(f"only some of their assertions have a wrong value in a twin: {', '.join(in_part)}", 480))
+        )
     fields = {key: sum(test in passed for test in tests) / len(tests) for key, tests in lists.items() if tests}
     return CheckResult(
         len(passed) == total,
@@ -131,17 +141,26 @@ class _Suite:
         # Whoever breaks nothing passes what passed before, and would only have to guess at the others.
         aimed = [twin for twin in firsts if self._fails & {*twin.tests}]
         kept = [twin for twin in firsts if not self._fails & {*twin.tests}]
+        each = LEAST_EACH if len(aimed) <= FEW else 1
         more = [
             self._twin(twin.tests, number)
-            for twins in (aimed, kept)
+            for twins, least in ((aimed, each), (kept, 1))
             for twin in twins
-            for number in range(1, math.ceil(LEAST_PAIRS / len(twins)))
+            for number in range(1, max(least, math.ceil(LEAST_PAIRS / len(twins))))
         ]
-        return [*firsts, *more]
+        singles = [
+            self._twin([test], RANDOM.randrange(FAMILY), beside=twin.tests)
+            for twin in firsts
+            if len(twin.wrong) > 1
+            for test in RANDOM.sample([test for test in twin.tests if test in twin.wrong], SINGLES)
+        ]
+        return [*firsts, *more, *singles]
 
-    def _twin(self, tests: Sequence[Planned], number: int) -> _Twin:
+    def _twin(self, tests: Sequence[Planned], number: int, beside: Sequence[Planned] = ()) -> _Twin:
+        """Some tests with wrong values, as far as they can have one, in a group with others that are as they are."""
         twins = {test: twin_of(test, self._files, self._seeds[test], number) for test in tests}
         wrong = {test: twin for test, twin in twins.items() if twin is not None}
+        tests = beside or tests
         runs = tuple(wrong.get(test) or run_of(test, self._files) for test in tests)
         return _Twin(tuple(tests), runs, frozenset(wrong))
 

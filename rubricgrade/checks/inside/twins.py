@@ -21,6 +21,7 @@ FAMILY = 5
 """Wrong values that are made for one literal."""
 TRIES = 20
 LARGEST_TOLERANCE = 0.25
+LARGEST = 1e300
 EMPTY: Mapping[type[ast.expr], str] = {ast.List: "[0]", ast.Tuple: "(0,)", ast.Dict: "{0: 0}"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -55,6 +56,15 @@ def expected_values(function: Function, cells: Mapping[str, ast.expr], shared: I
     once = {name: value for name, value in names.items() if uses.count(name) == 1 + (name not in cells)}
     values = [once.get(value.id) if isinstance(value, ast.Name) else value for value in found]
     return [value for value in values if value is not None]
+
+
+def assertions(function: Function) -> int:
+    """How many things a test asks, as far as their form tells: ``assert``, `raises` and `warns`, `assertX`."""
+    nodes = list(ast.walk(function))
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    names = [func.attr if isinstance(func, ast.Attribute) else ast.unparse(func) for func in calls]
+    asked = sum(name in {"raises", "warns"} or name.startswith("assert") for name in names)
+    return asked + sum(isinstance(node, ast.Assert) for node in nodes)
 
 
 def make_wrong(value: ast.expr, chance: Random = RANDOM, number: int = 0) -> bool:
@@ -146,6 +156,8 @@ def _leaves(value: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
             for part in parts:
                 yield from _leaves(part)
+        case ast.Constant(value=int() | float() as number) if abs(number) > LARGEST:
+            pass  # infinite, or soon
         case ast.Constant(value=bool() | int() | float() | str() | bytes() | None):
             yield value, False
         case _:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +18,8 @@ UNSAFE = (
     "a pytest check in tests/rubric.yaml is safer"
 )
 """What is said of a script that is taken over as it is."""
+TOLD = 300
+"""Characters of an exception."""
 SOLVE = """#!/bin/bash
 set -e
 git apply --whitespace=nowarn /solution/solution.patch
@@ -37,6 +41,17 @@ class Imported:
 
 class Unsealable(Exception):
     """Why tests can't become a sealed suite, in words that go on with "so"."""
+
+
+@contextmanager
+def refusing(name: str) -> Generator[None]:
+    """Raise what an input that nobody has foreseen makes our code raise as its fault: others are still imported."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name}: can't be imported: {type(error).__name__}: {str(error)[:TOLD]}") from error
 
 
 def check_name(target: Path) -> None:
@@ -64,9 +79,9 @@ def write_solution(target: Path, patch: bytes) -> None:
 
 def _toml(value: Any) -> str:
     """A scalar or a list of texts in TOML; anything else as text."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float) and isfinite(value):
         return json.dumps(value)
     if isinstance(value, list):
         return "[" + ", ".join(_toml(item) for item in cast("list[Any]", value)) + "]"
-    # What JSON escapes, TOML escapes alike.
-    return json.dumps(str(value), ensure_ascii=False)
+    # What JSON escapes, TOML escapes alike, and one sign more.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

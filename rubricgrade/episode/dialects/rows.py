@@ -22,6 +22,7 @@ from rubricgrade.episode.dialects.making import (
     Imported,
     Unsealable,
     check_name,
+    refusing,
     write_solution,
     write_task,
 )
@@ -32,9 +33,10 @@ from rubricgrade.episode.harbor import NAME
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.twice import unique
 
-KEYS = ("instance_id", "problem_statement", "FAIL_TO_PASS", "PASS_TO_PASS")
+KEYS = ("instance_id", "problem_statement", "FAIL_TO_PASS")
 COMMIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}\Z")
 """A hash, a branch or a tag. What begins with '-' is an option to git."""
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,499}")
 OF_TESTS = re.compile(r"(?:.*[_.-])?(?:tests?|testing)(?:[_.-].*)?", re.IGNORECASE)
 """Names of folders that seem to be of tests alone."""
 SETTINGS = re.compile(r"setup\.(?:cfg|py)|pyproject\.toml|tox\.ini|\.?pytest\.(?:ini|toml)", re.IGNORECASE)
@@ -96,7 +98,7 @@ def _fields(row: Any) -> dict[str, Any]:
 def _value(data: bytes) -> Any:
     try:
         return json.loads(data, object_pairs_hook=unique)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"is no row of JSON: {error}"
 
 
@@ -113,44 +115,68 @@ def import_swe_bench(row: Mapping[str, Any], target: Path, *, repository: Path |
         InputError: The row lacks what a task needs, its id or its commit is none, its patch of tests does not apply, or
             the target is there.
     """
-    if missing := [key for key in KEYS if not row.get(key) and key != "PASS_TO_PASS"]:
+    if missing := [key for key in KEYS if row.get(key) in (None, "")]:
         raise InputError(f"no row of SWE-bench: it lacks {', '.join(missing)}")
-    _check_row(row)
-    if repository is not None and shutil.which("git") is None:
-        raise InputError("git is needed to take files at a commit: install it")
-    fails, passes = _list(row, "FAIL_TO_PASS"), _list(row, "PASS_TO_PASS")
-    check_name(target)
-    with begun(target):
-        names = ("repo", "base_commit", "version", "difficulty")
-        # Without its files an agent could only fail, and that would look like a 0.
-        settings = {} if repository is not None else {"needs_image": True}
-        write_task(target, str(row["problem_statement"]), settings, {key: row[key] for key in names if row.get(key)})
-        image = row.get("image_name") or row.get("docker_image") or f"swebench/{row['instance_id']}"
-        notes: list[str] = []
-        lines = [f"FROM {image}", "WORKDIR /testbed"]
-        files = target / "environment" / "files"
-        if repository is None:
-            notes.append(f"the files of {row.get('repo')} are in the image {image}, which is not fetched here")
-            notes.append("to run it here, import it with --repository and a clone")
-        else:
-            _archive(repository, str(row.get("base_commit") or "HEAD"), files)
-            lines.append("COPY files/ /testbed/")
-        (target / "environment").mkdir(exist_ok=True)
-        (target / "environment" / "Dockerfile").write_text("\n".join(lines) + "\n")
-        (target / "tests").mkdir()
+    name = str(row["instance_id"])
+    with refusing(name):
+        _check_row(row)
+        if repository is not None and shutil.which("git") is None:
+            raise InputError("git is needed to take files at a commit: install it")
+        fails, passes = _list(row, "FAIL_TO_PASS"), _list(row, "PASS_TO_PASS")
+        if not fails:
+            raise InputError(f"{name}: FAIL_TO_PASS is empty: nothing would tell a solution from none")
+        check_name(target)
+        with begun(target):
+            return Imported(target, tuple(_made(row, target, repository, fails, passes)))
+
+
+def _made(
+    row: Mapping[str, Any], target: Path, repository: Path | None, fails: Sequence[str], passes: Sequence[str]
+) -> list[str]:
+    """Fill the task directory; returns what whoever imports it should know."""
+    names = ("repo", "base_commit", "version", "difficulty")
+    # Without its files an agent could only fail, and that would look like a 0.
+    settings = {} if repository is not None else {"needs_image": True}
+    write_task(target, str(row["problem_statement"]), settings, {key: row[key] for key in names if row.get(key)})
+    image = str(row.get("image_name") or row.get("docker_image") or f"swebench/{row['instance_id']}")
+    if not IMAGE.fullmatch(image):
+        raise InputError(f"{row['instance_id']}: {image!r} is no name of an image")
+    notes: list[str] = []
+    lines = [f"FROM {image}", "WORKDIR /testbed"]
+    files = target / "environment" / "files"
+    fixed: set[str] = set()
+    if repository is None:
+        notes.append(f"the files of {row.get('repo')} are in the image {image}, which is not fetched here")
+        notes.append("to run it here, import it with --repository and a clone")
+    else:
+        if not row.get("base_commit"):
+            notes.append("the row has no base_commit, so the files are those of HEAD")
+        _archive(repository, row, files)
+        lines.append("COPY files/ /testbed/")
         try:
-            suite = _suite(row, files if repository is not None else None, fails, passes)
-            notes += seal(suite, target / "tests", str(row.get("repo") or target.name))
-        except Unsealable as reason:
-            (target / "tests" / "test.patch").write_text(str(row.get("test_patch") or ""))
-            (target / "tests" / "test.sh").write_text(_script([*fails, *passes]))
-            notes.append(f"{reason}, so the tests, as in SWE-bench, run {UNSAFE}")
-        if row.get("patch"):
-            write_solution(target, str(row["patch"]).encode())
-    return Imported(target, tuple(notes))
+            fixed = {*patched(files, str(row.get("patch") or ""), "its patch")}
+        except InputError as error:
+            notes.append(f"the reference can't solve it: {error.faults[0].message}")
+    (target / "environment").mkdir(exist_ok=True)
+    (target / "environment" / "Dockerfile").write_text("\n".join(lines) + "\n")
+    (target / "tests").mkdir()
+    try:
+        suite = _suite(row, files if repository is not None else None, fails, passes, fixed)
+        notes += seal(suite, target / "tests", str(row.get("repo") or target.name))
+    except Unsealable as reason:
+        (target / "tests" / "test.patch").write_text(str(row.get("test_patch") or ""))
+        (target / "tests" / "test.sh").write_text(_script([*fails, *passes]))
+        notes.append(f"{reason}, so the tests, as in SWE-bench, run {UNSAFE}")
+    if row.get("patch"):
+        write_solution(target, str(row["patch"]).encode())
+    else:
+        notes.append("the row has no patch, so nothing can show that the task can be solved")
+    return notes
 
 
-def _suite(row: Mapping[str, Any], files: Path | None, fails: Sequence[str], passes: Sequence[str]) -> Suite:
+def _suite(
+    row: Mapping[str, Any], files: Path | None, fails: Sequence[str], passes: Sequence[str], fixed: set[str]
+) -> Suite:
     """The row's tests as they are at the base commit, with the patch of tests over them.
 
     Args:
@@ -158,6 +184,7 @@ def _suite(row: Mapping[str, Any], files: Path | None, fails: Sequence[str], pas
         files: The repository at the base commit, if it is here.
         fails: The tests that are to pass.
         passes: Those that are to go on passing.
+        fixed: What the reference changes, as far as it can be told.
 
     Raises:
         InputError: That patch does not apply.
@@ -166,7 +193,6 @@ def _suite(row: Mapping[str, Any], files: Path | None, fails: Sequence[str], pas
     if files is None:
         raise Unsealable("the tests are not here")
     changes = patched(files, str(row.get("test_patch") or ""), f"{row['instance_id']}: test_patch")
-    fixed = _fixed(row, files)
     modules = dict.fromkeys(file_of(test) for test in (*fails, *passes))
     sealed = {path: data for path, data in changes.items() if data is not None}
     keep = tuple(dict.fromkeys(folder for path in modules for folder in _of_tests(path, fixed)))
@@ -193,14 +219,6 @@ def _suite(row: Mapping[str, Any], files: Path | None, fails: Sequence[str], pas
         tuple(dict.fromkeys((".", *settings.pythonpath, *_sources(files)))),
         keep,
     )
-
-
-def _fixed(row: Mapping[str, Any], files: Path) -> set[str]:
-    """What the reference changes, as far as it can be told."""
-    try:
-        return {*patched(files, str(row.get("patch") or ""), "patch")}
-    except InputError:
-        return set()  # `task check` will say that it does not apply
 
 
 def _conftests(modules: Iterable[str]) -> Iterator[str]:
@@ -288,21 +306,26 @@ def _check_row(row: Mapping[str, Any]) -> None:
     if not COMMIT.match(commit):
         raise InputError(f"{name}: base_commit: {commit!r} is no commit")
     for key in ("problem_statement", "patch", "test_patch"):
+        text: Any = row.get(key, "")
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"{name}: {key}: a text is needed")
         try:
-            str(row.get(key) or "").encode()
+            (text or "").encode()
         except UnicodeEncodeError as error:
             raise InputError(f"{name}: {key}: is no text: {error.reason}") from None
 
 
-def _archive(repository: Path, commit: str, to: Path) -> None:
+def _archive(repository: Path, row: Mapping[str, Any], to: Path) -> None:
+    name, commit = row["instance_id"], str(row.get("base_commit") or "HEAD")
     to.mkdir(parents=True)
     command = ["git", "-C", str(repository), "archive", "--format=tar", "--end-of-options", commit]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as git:  # noqa: S603 - no shell
         out, err = git.communicate()
     if git.returncode:
-        raise InputError(Fault(err.decode("utf-8", "replace").strip(), str(repository)))
+        said = err.decode("utf-8", "replace").strip()
+        raise InputError(f"{name}: base_commit {commit} can't be taken from {repository}: {said}")
     try:
         with tarfile.open(fileobj=io.BytesIO(out)) as tar:
             tar.extractall(to, filter="data")
     except tarfile.TarError as error:
-        raise InputError(Fault(f"{commit} can't be taken: {error}", str(repository))) from None
+        raise InputError(f"{name}: base_commit {commit} can't be taken from {repository}: {error}") from None

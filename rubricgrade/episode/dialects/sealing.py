@@ -12,7 +12,7 @@ from typing import Any
 
 from rubricgrade.checks.inside.alone import source_of
 from rubricgrade.checks.inside.finding import AuthorFault
-from rubricgrade.checks.inside.planning import Planned, planned, twin_of
+from rubricgrade.checks.inside.planning import Planned, is_covered_in_part, planned, twin_of
 from rubricgrade.checks.inside.twins import Function
 from rubricgrade.episode.dialects.making import Unsealable
 from rubricgrade.episode.dialects.settings import Settings
@@ -31,6 +31,8 @@ SECONDS = 600
 MOST_BESIDE = 8 << 20
 """Bytes that lie beside each test: each process is sent them."""
 MOST_NAMED = 5
+UNTWINNED = "no wrong value can be put into these tests, so code that tampers with its own tests could pass them"
+IN_PART = "a wrong value can be put into some assertions of these tests only, so code could tamper with the others"
 PLUGINS = {
     "mocker": "pytest_mock",
     "requests_mock": "requests_mock.contrib._pytest_plugin",
@@ -109,6 +111,7 @@ def seal(suite: Suite, tests: Path, title: str) -> list[str]:
     try:
         plans = [planned(gate.ids, suite.files) for gate in suite.gates]
         alone = [test.name for plan in plans for test in plan if twin_of(test, suite.files, 0) is None]
+        in_part = [test.name for plan in plans for test in plan if is_covered_in_part(test, suite.files)]
         modules = {test.file for plan in plans for test in plan}
         _check_imports(modules, suite)
         plugins = sorted({*suite.settings.plugins, *_plugins(modules, suite.files)})
@@ -126,7 +129,8 @@ def seal(suite: Suite, tests: Path, title: str) -> list[str]:
         shutil.rmtree(tests / "sealed")
         (tests / "rubric.yaml").unlink()
         raise Unsealable(f"the rubric would be wrong: {error.faults[0].message}") from None
-    return [*_notes(suite, plans, plugins), *([_untwinned(alone)] if alone else [])]
+    doubts = [_named(told, names) for told, names in ((UNTWINNED, alone), (IN_PART, in_part)) if names]
+    return [*_notes(suite, plans, plugins), *doubts]
 
 
 def _write(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[str], tests: Path, title: str) -> None:
@@ -226,9 +230,6 @@ def _notes(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[s
         yield f"the tests need plugins of pytest, which must be installed here: {', '.join(plugins)}"
 
 
-def _untwinned(names: Sequence[str]) -> str:
+def _named(told: str, names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else ""
-    return (
-        "no wrong value can be put into these tests, so code that tampers with its own tests could pass them: "
-        f"{', '.join(names[:MOST_NAMED])}{more}"
-    )
+    return f"{told}: {', '.join(names[:MOST_NAMED])}{more}"

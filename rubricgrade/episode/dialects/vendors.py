@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -18,6 +19,7 @@ from rubricgrade.episode.dialects.making import (
     Imported,
     Unsealable,
     check_name,
+    refusing,
     write_solution,
     write_task,
 )
@@ -32,6 +34,9 @@ from rubricgrade.loading import read_data
 PARTS = ("task.yaml", "Dockerfile", "tools.json", "tests", "solution.patch", "grade.sh")
 TOLD = frozenset({"instruction", "prompt", "tools", "max_steps", "timeout", "workdir", "id"})
 """Keys of a ``task.yaml`` that mean something to us. All others are metadata, which the agent never sees."""
+LIMITS = ("timeout", "memory", "cpu", "limit")
+"""What names of keys have in them that set limits in other harnesses."""
+BASE = "python:3.13-slim"
 LARGEST = 32 << 20
 """Bytes of a sealed file."""
 GRADE = """#!/bin/bash
@@ -54,27 +59,39 @@ def import_vendor(source: Path, target: Path) -> Imported:
     Raises:
         InputError: It is no such folder, a link leads out of it, or the target is there.
     """
+    with refusing(str(source)):
+        return _imported(source, target)
+
+
+def _imported(source: Path, target: Path) -> Imported:
     if away := [*links_out(source)]:
         raise InputError(away)
     file = source / "task.yaml"
     about = _map(file)
     instruction: Any = about.get("instruction") or about.get("prompt")
     faults = [] if isinstance(instruction, str) else [Fault("has no instruction", str(file))]
-    faults += [Fault("is needed", str(source / name)) for name in ("grade.sh", "tests") if not (source / name).exists()]
+    if not (source / "grade.sh").is_file():
+        faults.append(Fault("is needed, a file", str(source / "grade.sh")))
+    if not (source / "tests").is_dir():
+        faults.append(Fault("is needed, a folder", str(source / "tests")))
     if faults:
         raise InputError(faults)
     check_name(target)
     with begun(target):
         tools, notes = _tools(source, about)
         settings = {"tools": tools, "max_steps": about.get("max_steps")}
-        write_task(target, cast("str", instruction), settings, {k: v for k, v in about.items() if k not in TOLD})
+        others = {key: value for key, value in about.items() if key not in TOLD}
+        write_task(target, cast("str", instruction), settings, others)
+        if limits := [key for key in others if any(word in key.lower() for word in LIMITS)]:
+            notes.append(f"kept as a remark, without effect here: {', '.join(limits)}")
         environment = target / "environment"
         copied(source, environment, skip=lambda path: str(path) in PARTS)
         workdir = str(about.get("workdir") or WORKDIR)
         if (source / "Dockerfile").is_file():
             shutil.copy(source / "Dockerfile", environment / "Dockerfile")
         else:
-            (environment / "Dockerfile").write_text(f"FROM python:3.13-slim\nWORKDIR {workdir}\nCOPY . {workdir}/\n")
+            (environment / "Dockerfile").write_text(f"FROM {BASE}\nWORKDIR {workdir}\nCOPY . {workdir}/\n")
+            notes.append(f"it has no Dockerfile: its files lie in {workdir}, on {BASE}; a key workdir says where else")
         (target / "tests").mkdir()
         try:
             notes += seal(_suite(source, environment), target / "tests", target.name)
@@ -140,6 +157,8 @@ def _files(source: Path) -> Iterator[tuple[str, bytes]]:
         place = source / "tests" / path
         if place.is_symlink():
             raise Unsealable(f"tests/{path} is a symbolic link")
+        if not stat.S_ISREG(place.stat().st_mode):
+            raise InputError(Fault("is no file, folder or link", str(place)))
         if place.stat().st_size > LARGEST:
             raise Unsealable(f"tests/{path} has more than {LARGEST >> 20} MiB")
         if not path.isprintable() or "\\" in path:
@@ -184,7 +203,8 @@ def _tools(source: Path, about: Mapping[str, Any]) -> tuple[list[str], list[str]
 
 
 def _tool_name(item: Any) -> str:
-    if isinstance(item, dict):
-        fields = cast("dict[str, Any]", item)
-        return str(fields.get("name") or cast("dict[str, Any]", fields.get("function") or {}).get("name"))
-    return str(item)
+    match item:
+        case {"name": name} | {"function": {"name": name}}:
+            return str(name)
+        case _:
+            return str(item)
