@@ -83,7 +83,8 @@ def print_standing(standing: RunStanding, run: object) -> None:
     if standing.missing:
         note(f"missing: {count(standing.missing, 'attempt')}")
     if overall.short:
-        note(f"fewer than {max(ks)} graded attempts, so no pass@{max(ks)}: {', '.join(overall.short)}")
+        few = f"fewer than {max(ks)} graded attempts" if max(ks) > 1 else "no graded attempt"
+        note(f"{few}, so no pass@{max(ks)}: {', '.join(overall.short)}")
 
 
 def _row(row: Standing, ks: Sequence[int], powers: Sequence[int]) -> list[str]:

@@ -102,6 +102,14 @@ def test_what_is_meant_for_a_judge_is_not_taken_for_an_agent_without_a_model(
     assert not (tmp_path / "run").exists()
 
 
+def test_an_agent_that_never_ran_is_told(task: Path, tmp_path: Path) -> None:
+    ran = run("run", task, "--agent", "command:no-such-program", "-n", "2", "-o", tmp_path / "run")
+    assert "the agent failed in every attempt; what came of the first: exit 127" in ran.err
+    assert "not found" in ran.err
+    idle = run("run", task, "--agent", "command:true", "-o", tmp_path / "idle")
+    assert "failed in every attempt" not in idle.err
+
+
 def test_bad_input_is_said_before_anything_is_made(task: Path, tmp_path: Path) -> None:
     for arguments in (
         ["run", task],
