@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rubricgrade.loading import load_rubric
     from rubricgrade.readers import load_trajectories, load_trajectory
     from rubricgrade.result import Grade
+    from rubricgrade.rewards.conversation import from_messages
     from rubricgrade.rubric import Rubric
     from rubricgrade.runs.running import Plan, run
     from rubricgrade.trajectory import Trajectory
@@ -40,6 +41,7 @@ _HOMES = {
     "Trajectory": "trajectory",
     "agrade": "grading",
     "agrade_all": "grading",
+    "from_messages": "rewards.conversation",
     "grade": "grading",
     "grade_all": "grading",
     "load_rubric": "loading",
@@ -63,6 +65,7 @@ __all__ = [
     "__version__",
     "agrade",
     "agrade_all",
+    "from_messages",
     "grade",
     "grade_all",
     "load_rubric",

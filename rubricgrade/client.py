@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import os
 import random
@@ -33,6 +34,7 @@ from rubricgrade.trajectory import Trajectory
 if TYPE_CHECKING:
     import aiohttp
 
+LOG = logging.getLogger(__name__)
 TOKEN = "RUBRICGRADE_SERVER_TOKEN"  # noqa: S105 - a variable's name
 AGAIN = frozenset({429, 502, 503, 504})
 """Answers that say: later."""
@@ -97,6 +99,7 @@ class RewardClient:
         self._token = token or os.environ.get(TOKEN)
         self._timeout = timeout
         self._concurrency = concurrency
+        self._told = False
         self._sessions = PerLoop(_session, lambda session: session.close())
 
     def __reduce__(self) -> tuple[Callable[..., RewardClient], tuple[str, dict[str, Any]]]:
@@ -199,6 +202,10 @@ class RewardClient:
                         wait = again.seconds if again.seconds is not None else pause
                         await asyncio.sleep(wait * random.uniform(1, 1.5))  # noqa: S311 - no secret
                         pause = min(LONGEST, 2 * pause)
+                        if pause == LONGEST and not self._told:
+                            self._told = True
+                            left = until - asyncio.get_running_loop().time()
+                            LOG.warning("%s; asking again for up to %.0f s (timeout=)", reason, left)
         except TimeoutError:
             return unfinished(trajectory, rubric, "timeout", reason)
 

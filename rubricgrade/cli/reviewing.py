@@ -96,6 +96,12 @@ def review(
             help="Read in what people decided (.jsonl, .csv, .parquet, or .json of Label Studio), and stop.",
         ),
     ] = None,
+    verdicts_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write what holds by people's word as recorded verdicts, to grade by, and stop."
+        ),
+    ] = None,
     which: Annotated[
         WhichVerdicts, typer.Option(help="Which verdicts to write: before the judge's was seen, held now, adjudicated.")
     ] = WhichVerdicts.FIRST,
@@ -147,6 +153,9 @@ def review(
     if labels_in is not None or labels_out is not None:
         _labels(desk, labels_in, labels_out, which.value, redact=redact)
         return
+    if verdicts_out is not None:
+        _verdicts(desk, verdicts_out)
+        return
     require_trajectories(found)
     if tasks_out is not None:
         _tasks(desk, tasks_out, redact=redact)
@@ -168,6 +177,17 @@ def _labels(desk: Desk, given: Path | None, wanted: Path | None, which: Which, *
         labels = labels_of(desk, which)
         _write(wanted, labels_file(labels, form_of(wanted), redact=redact))
         note(f"{count(len(labels), 'label')} written")
+
+
+def _verdicts(desk: Desk, file: Path) -> None:
+    from rubricgrade.review.exporting import verdicts_of
+
+    desk.require_whole()
+    verdicts, unknown = verdicts_of(desk)
+    _write(file, "".join(verdict.to_line() for verdict in verdicts).encode(errors="replace"))
+    note(f"{count(len(verdicts), 'verdict')} written; grade by them: --verdicts {file}, in grade and regrade")
+    if unknown:
+        note(f"left out, for nobody came to be asked them: {count(unknown, 'verdict')}")
 
 
 def _tasks(desk: Desk, file: Path, *, redact: bool) -> None:

@@ -21,7 +21,7 @@ from rubricgrade.trajectory import Warning as Remark
 
 LINES_LOOKED_AT = 200
 FAULTS_SHOWN = 20
-MESSAGES = "rubricgrade.rewards.conversation.from_messages(messages) makes a trajectory of messages"
+MESSAGES = "rubricgrade.from_messages(messages) makes a trajectory of messages"
 
 
 def load_trajectory(

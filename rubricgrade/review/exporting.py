@@ -1,18 +1,20 @@
-"""What people decided, taken out as labels that `rubricgrade agreement` reads, and read in again."""
+"""What people decided: labels that `rubricgrade agreement` reads, in and out, and recorded verdicts to grade by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from rubricgrade.agreement import Label
 from rubricgrade.errors import Fault, InputError
+from rubricgrade.result import Evidence
 from rubricgrade.review.desk import Desk
 from rubricgrade.review.items import Item
-from rubricgrade.review.opinions import Opinion
+from rubricgrade.review.opinions import Opinion, majority, settled
 from rubricgrade.review.records import REVIEWER, Adjudicated, Decided, new_id, now
 from rubricgrade.review.redaction import redacted
 from rubricgrade.review.tables import LABEL, RECORD, Form, csv_of, label_rows, parquet_of, record_rows
+from rubricgrade.store.recorded import HAND, RecordedQuote, Verdict
 
 Which = Literal["first", "final", "settled"]
 WHICH: tuple[Which, ...] = ("first", "final", "settled")
@@ -48,6 +50,57 @@ def labels_file(labels: Sequence[Label], form: Form = "jsonl", *, redact: bool =
             return parquet_of(LABEL, label_rows(kept))
         case "jsonl":
             return "".join(label.model_dump_json() + "\n" for label in kept).encode(errors="replace")
+
+
+def verdicts_of(desk: Desk) -> tuple[list[Verdict], int]:
+    """What holds by people's word, as recorded verdicts by hand, which grading takes in a judge's place.
+
+    Returns:
+        The verdicts, and for how many no question is known, because nobody came to be asked when it was graded.
+    """
+    found: list[Verdict] = []
+    unknown = 0
+    for item in desk.items.values():
+        episode = desk.episodes[item.episode]
+        if (said := _said(desk.opinions(item))) is None:
+            continue
+        names, act = said
+        record = episode.results[item.criterion].judge
+        if record is None or not record.question:
+            unknown += 1
+            continue
+        quotes = act.evidence if isinstance(act, Decided) else ()
+        found.append(
+            Verdict(
+                question=record.question,
+                rubric=episode.rubric.id,
+                criterion=item.criterion,
+                asked=item.text,
+                trajectory=episode.grade.trajectory.id,
+                answer=act.verdict,
+                reasoning=act.why,
+                # One that stands nowhere would leave the verdict open, whoever gave it.
+                evidence=tuple(RecordedQuote(quote=each.quote, where=each.where) for each in quotes if _stands(each)),
+                recorded_by=f"{HAND}{names}",
+                recorded_at=act.at,
+            )
+        )
+    return found, unknown
+
+
+def _said(opinions: Mapping[str, Opinion]) -> tuple[str, Decided | Adjudicated] | None:
+    """Who says what holds, and an act that says it; None where the judge's verdict stands, or nothing does."""
+    if (act := settled(opinions.values())) is not None:
+        return act.by, act
+    verdict, _ = majority(opinions.values())
+    acts = {name: each.final for name, each in opinions.items() if each.final and each.final.verdict == verdict}
+    if not acts:
+        return None
+    return ", ".join(sorted(acts)), max(acts.values(), key=lambda act: (len(act.evidence), act.at))
+
+
+def _stands(quote: Evidence) -> bool:
+    return quote.verified in ("verified", "near")
 
 
 def records_file(desk: Desk, form: Form = "jsonl", *, redact: bool = False) -> bytes:

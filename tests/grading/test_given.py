@@ -21,9 +21,7 @@ WHOLE = {"gates": [GATE]}
 def test_messages_are_no_path(tmp_path: Path) -> None:
     ready = load_rubric(rubric(tmp_path / "r", WHOLE))
     for call in (load_trajectory, load_trajectories, lambda given: grade(given, ready)):
-        with pytest.raises(
-            TrajectoryError, match=r"not list; rubricgrade.rewards.conversation.from_messages\(messages"
-        ):
+        with pytest.raises(TrajectoryError, match=r"not list; rubricgrade.from_messages\(messages"):
             call(MESSAGES)
     assert grade(from_messages(MESSAGES), ready).score == 1
 

@@ -12,9 +12,11 @@ import pytest
 
 from rubricgrade.errors import InputError, StoreError
 from rubricgrade.readers import load_trajectory
+from rubricgrade.review.desk import Desk
 from rubricgrade.review.episodes import Episode, find_episodes, require_trajectories
 from tests.cli.program import POLITE, SAYS_TOTAL, write_episode, write_rubric
 from tests.cli.program import run as program
+from tests.review.acts import decide
 from tests.review.serving import served
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +117,26 @@ def test_one_of_many_trajectories_in_a_file(rubric: Path, tmp_path: Path) -> Non
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     episodes = found(graded(rubric, file, tmp_path / "grades"))
     assert [each.trajectory().id for each in episodes] == ["one", "two"]
+
+
+def test_what_people_decided_makes_the_next_grade(episode: Path, tmp_path: Path) -> None:
+    total = "{id: total, points: 3, description: says the total, judge: {}}"
+    rubric = write_rubric(tmp_path / "r", criteria=(total, POLITE))
+    grades = graded(rubric, episode, tmp_path / "grades")
+    desk = Desk(grades, found(grades))
+    decide(desk, "first", "total", "met", quotes=("The total is 48.2 lakh.", "The total is 999."))
+    decide(desk, "first", "polite", "not_met", why="curt", quotes=("Go away.",))
+    file = tmp_path / "people.jsonl"
+    done = program("review", grades, "--verdicts-out", file)
+    assert done.err.startswith(f"2 verdicts written; grade by them: --verdicts {file}")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {line["recorded_by"] for line in lines} == {"hand: anna"}
+    again = tmp_path / "again"
+    assert program("grade", rubric, episode, "--verdicts", file, "-o", again).code == 0
+    (one,) = found(again)
+    results = {result.id: (result.verdict, result.reasoning) for result in one.grade.criteria}
+    assert results == {"total": ("met", ""), "polite": ("not_met", "curt")}
+    assert one.grade.score == pytest.approx(3 / 7)
 
 
 def test_what_is_gone_is_said_before_a_page_is_opened(grades: Path, episode: Path) -> None:

@@ -84,6 +84,17 @@ def test_no_answer_in_time_is_ungraded_and_no_number(far: ScriptedServer, answer
     assert found.trajectory.hash == EPISODE.hash
 
 
+def test_who_waits_long_is_told_once_for_what(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("rubricgrade.client.LONGEST", 0.3)
+    found = RewardClient("http://127.0.0.1:1").grade_all([EPISODE, EPISODE], "r", timeout=1.5)
+    assert {grade.cause for grade in found} == {"timeout"}
+    (told,) = caplog.messages
+    assert told.startswith("http://127.0.0.1:1 can't be reached")
+    assert "asking again for up to 1 s" in told
+
+
 def test_nobody_there_is_ungraded_and_says_so() -> None:
     found = RewardClient("http://127.0.0.1:1").grade(EPISODE, "r", timeout=0.5)
     assert (found.score, found.cause) == (None, "timeout")
