@@ -154,6 +154,8 @@ def review(
         _labels(desk, labels_in, labels_out, which.value, redact=redact)
         return
     if verdicts_out is not None:
+        if redact:
+            raise InputError("--redact would change quotes that are looked up: leave it out with --verdicts-out")
         _verdicts(desk, verdicts_out)
         return
     require_trajectories(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
@@ -296,6 +297,43 @@ def test_tests_of_which_only_a_part_can_be_made_wrong_are_named(ask: Ask) -> Non
     outcome = run(ask, {"m.py": DOUBLE}, ["test_m.py::test_all", "test_m.py::test_part"], sealed={"test_m.py": tests})
     assert outcome.value == 1.0, quotes(outcome)
     assert "only some of their assertions have a wrong value in a twin: test_m.py::test_part" in quotes(outcome)
+
+
+def test_a_fixture_that_nobody_has_is_the_graders_fault(ask: Ask) -> None:
+    sealed = {"test_m.py": f"{UNTWINNED}def test_frozen(freezer):\n    assert freezer\n"}
+    outcome = run(ask, {"m.py": DOUBLE}, ["test_m.py::test_it", "test_m.py::test_frozen"], sealed=sealed)
+    assert (outcome.value, outcome.fault) == (None, "grader"), quotes(outcome)
+    assert (
+        "test_m.py::test_frozen: no sealed file and no plugin that is listed has the fixture 'freezer'"
+        in outcome.message
+    )
+
+
+def test_who_says_that_a_fixture_is_missing_buys_nothing(ask: Ask) -> None:
+    lies = "def double(x):\n    raise ValueError(\"fixture '%s' not found\" % x)\n"
+    tests = """
+        import pytest
+        from unittest import mock
+        from m import double
+        @pytest.mark.parametrize('x', [1])
+        def test_row(x): double('x')
+        @mock.patch('os.getcwd')
+        def test_mock(getcwd): double('getcwd')
+        @pytest.mark.parametrize('z', list('a'))
+        def test_made(z): double('z')
+        def test_there(tmp_path): double('tmp_path')
+        def helper(y): pass
+        def test_other(): double('y')
+        class TestIt:
+            def test_in(self): double('self')
+        @pytest.mark.parametrize('z', ['a'])
+        class TestRows:
+            def test_row(self, z): double('z')
+    """
+    planned = [f"test_m.py::test_{name}" for name in ("row", "mock", "made[a]", "there", "other")]
+    planned += ["test_m.py::TestIt::test_in", "test_m.py::TestRows::test_row[a]"]
+    outcome = run(ask, {"m.py": lies}, planned, sealed={"test_m.py": dedent(tests)})
+    assert (outcome.value, outcome.passed, outcome.fault) == (0.0, 0, None), quotes(outcome)
 
 
 def test_what_fixtures_of_a_conftest_ask_for_is_no_expected_value(ask: Ask) -> None:

@@ -253,6 +253,9 @@ def test_many_tests_share_processes(tmp_path: Path) -> None:
     assert isolated == {"fail-to-pass": "test", "pass-to-pass": "file"}
     assert any(note.startswith("pass-to-pass: more than 50 tests") for note in made.notes)
     assert play(made.folder, "oracle").grade.score == 1
+    named = added.replace("kit.triple(0) == 0", "kit.triple(0) == 0 or 'tests.test_many.kit'")
+    other = imported(tmp_path / "other", {**row, "test_patch": TESTS + named})
+    assert {check["pytest"]["isolate"] for check in rubric_of(other)["checks"].values()} == {"test"}
 
 
 def test_a_test_that_imports_a_hidden_module_of_tests_is_not_sealed(tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def test_what_people_decided_makes_the_next_grade(episode: Path, tmp_path: Path)
     file = tmp_path / "people.jsonl"
     done = program("review", grades, "--verdicts-out", file)
     assert done.err.startswith(f"2 verdicts written; grade by them: --verdicts {file}")
+    assert program("review", grades, "--verdicts-out", tmp_path / "no", "--redact").code == 2
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {line["recorded_by"] for line in lines} == {"hand: anna"}
     again = tmp_path / "again"

@@ -19,6 +19,7 @@ from rubricgrade.checks.inside.twins import Function
 WITHOUT_TESTS = frozenset({"object", "TestCase", "IsolatedAsyncioTestCase", "ABC"})
 """Classes of other files that hand down no test."""
 MOST_DIGITS = 4000
+LONGEST = 10**MOST_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def source_of(data: bytes, file: str) -> Source:
 
 def _is_too_long(node: ast.AST) -> bool:
     """Whether it is a number that Python does not write out."""
-    return isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) >= 10**MOST_DIGITS
+    return isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) >= LONGEST
 
 
 def _has_tests(node: ast.AST) -> TypeGuard[ast.ClassDef]:

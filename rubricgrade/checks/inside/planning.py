@@ -15,7 +15,7 @@ from rubricgrade.checks.inside.finding import AuthorFault
 from rubricgrade.checks.inside.fixtures import asked_by_fixtures, multiplying
 from rubricgrade.checks.inside.parameters import Table, ids, tables
 from rubricgrade.checks.inside.tested import TestRun
-from rubricgrade.checks.inside.twins import Function, assertions, expected_values, make_wrong
+from rubricgrade.checks.inside.twins import Function, assertions, expected_values, is_mark, make_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,20 @@ def is_covered_in_part(test: Planned, files: Mapping[str, bytes]) -> bool:
     """Whether a test that has twins asks for more than what can be made wrong: for that, tampering is not seen."""
     alone, values = _alone(test, files)
     return alone.function is not None and 0 < len(values) < assertions(alone.function)
+
+
+def asks_for(test: Planned, files: Mapping[str, bytes]) -> frozenset[str]:
+    """Names of the fixtures that a test asks for, as far as its own arguments can be nothing else."""
+    source = source_of(files[test.file], test.file)
+    spot = source.find(test.path, test.name)
+    function = spot.function
+    if function is None or not spot.readable or not all(map(is_mark, function.decorator_list)):
+        return frozenset()  # what is no mark may give it arguments
+    found = tables(function, source.constants)
+    if found is None or multiplying(function, test.file, files):
+        return frozenset()
+    columns = {name for table in found for name in table.columns}
+    return frozenset(argument.arg for argument in function.args.args[len(test.path) > 1 :]) - columns
 
 
 def _planned(

@@ -8,6 +8,7 @@ passes both has tampered.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -16,7 +17,7 @@ from typing import Any
 
 from rubricgrade.checks.inside.case import AgentFault, AuthorFault, Case, CheckResult, Seen
 from rubricgrade.checks.inside.compare import cut
-from rubricgrade.checks.inside.planning import Planned, is_covered_in_part, place_of, planned, run_of, twin_of
+from rubricgrade.checks.inside.planning import Planned, asks_for, is_covered_in_part, place_of, planned, run_of, twin_of
 from rubricgrade.checks.inside.tested import Setting, Tested, TestRun
 from rubricgrade.checks.inside.twins import FAMILY, RANDOM
 
@@ -34,6 +35,7 @@ LEAST_EACH, FEW = 3, 12
 pass without any work."""
 SINGLES = 2
 """Further twins of a group, each with one test wrong: whoever knows one answer must not know the others by it."""
+NO_FIXTURE = re.compile(r"fixture '(\w+)' not found")
 TOGETHER = {"file": "those of a file share a process", "suite": "all share a process"}
 PROBE = TestRun("def test_nothing():\n    pass\n", "test_nothing.py", "test_nothing")
 
@@ -132,6 +134,7 @@ class _Suite:
             if (suspected := _passed(twin, found) & passed)
         ]
         doubtful = self._cleared(suspects)
+        self._prove_that_fixtures_are_there()
         if not any(result.ran for result in self.results.values()):
             self._prove_that_tests_run()
         return passed, {test for twin in twins for test in twin.wrong} - doubtful
@@ -181,6 +184,20 @@ class _Suite:
             message = f"tampered: a wrong expected value passes as well as the right one: {names}"
             raise AgentFault(cut(message, 480), [Seen("tampered"), Seen(cut(message, 480))])
         return {test for _, suspected in suspects for test in suspected}
+
+    def _prove_that_fixtures_are_there(self) -> None:
+        """No agent can bring a fixture. Raises `AuthorFault` for one that a test asks for and that is not there."""
+        wanted: dict[tuple[str, str], Planned] = {}
+        for test in self.tests:
+            # What is said may be the agent's word, so it is only a reason to look.
+            said = NO_FIXTURE.search(self.results[test].message)
+            if said is not None and said[1] in asks_for(test, self._files):
+                wanted.setdefault((test.file, said[1]), test)
+        probes = [TestRun(f"def test_nothing({name}):\n    pass\n", file, "test_nothing") for file, name in wanted]
+        controls = self._ask([[probe] for probe in probes], pristine=True) if probes else []
+        for ((_, name), test), (control,) in zip(wanted.items(), controls, strict=True):
+            if NO_FIXTURE.search(control.message):
+                raise AuthorFault(f"{test.name}: no sealed file and no plugin that is listed has the fixture {name!r}")
 
     def _prove_that_tests_run(self) -> None:
         """When no test was run: make sure that this is not our doing. Raises `AuthorFault` when it is."""

@@ -37,7 +37,7 @@ def expected_values(function: Function, cells: Mapping[str, ast.expr], shared: I
         cells: The literals of its parameters, by name.
         shared: Names of parameters that fixtures see as well.
     """
-    if isinstance(function, ast.AsyncFunctionDef) or not all(map(_is_mark, function.decorator_list)):
+    if isinstance(function, ast.AsyncFunctionDef) or not all(map(is_mark, function.decorator_list)):
         return []
     names = {name: cell for name, cell in cells.items() if name not in set(shared) and is_literal(cell)}
     found: list[ast.expr] = []
@@ -139,7 +139,7 @@ def _is_narrow(setting: ast.keyword) -> bool:
     return setting.arg in {"abs", "rel"} and ast.literal_eval(setting.value) <= LARGEST_TOLERANCE
 
 
-def _is_mark(decorator: ast.expr) -> bool:
+def is_mark(decorator: ast.expr) -> bool:
     """Whether a decorator only marks a test; another could swallow a failure."""
     return ast.unparse(decorator).startswith(("pytest.mark.", "mark."))
 

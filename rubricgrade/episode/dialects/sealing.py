@@ -154,7 +154,7 @@ def _write(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[s
             "pythonpath": list(suite.pythonpath),
             "config": CONFIG if suite.settings.ini else None,
             "plugins": list(plugins),
-            "isolate": _isolation(plan),
+            "isolate": _isolation(plan, suite.files),
         }
         checks[gate.id] = {"pytest": {key: value for key, value in spec.items() if value}, "timeout": SECONDS}
     gates = [{"id": gate.id, "description": gate.description, "check": gate.id} for gate in suite.gates]
@@ -162,8 +162,19 @@ def _write(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[s
     (tests / "rubric.yaml").write_text(text, "utf-8")
 
 
-def _isolation(plan: Sequence[Planned]) -> str:
-    return "test" if len(plan) <= MOST_ALONE else "file"
+def _isolation(plan: Sequence[Planned], files: Mapping[str, bytes]) -> str:
+    """Tests that share a process each have a module of a name of its own, by which no text of theirs calls it."""
+    by_name = any(_calls_itself(file, files[file]) for file in {test.file for test in plan})
+    return "test" if len(plan) <= MOST_ALONE or by_name else "file"
+
+
+def _calls_itself(file: str, data: bytes) -> bool:
+    """Whether a text in a module, such as what `mock.patch` is given, names something in it."""
+    own = re.compile(rf"(?:^|\.){re.escape(PurePosixPath(file).stem)}\.")
+    nodes = [node for statement in source_of(data, file).body for node in ast.walk(statement)]
+    return any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and own.search(node.value) for node in nodes
+    )
 
 
 def _check_imports(modules: set[str], suite: Suite) -> None:
@@ -210,7 +221,9 @@ def _fixtures(function: Function) -> Iterator[str]:
 def _notes(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[str]) -> Iterator[str]:
     numbers = " and ".join(f"{len(plan)} for {gate.id}" for gate, plan in zip(suite.gates, plans, strict=True))
     yield f"the tests ({numbers}) are a sealed pytest suite in tests/rubric.yaml; none of the agent's own is run"
-    if shared := [gate.id for gate, plan in zip(suite.gates, plans, strict=True) if _isolation(plan) == "file"]:
+    if shared := [
+        gate.id for gate, plan in zip(suite.gates, plans, strict=True) if _isolation(plan, suite.files) == "file"
+    ]:
         yield (
             f"{', '.join(shared)}: more than {MOST_ALONE} tests, so those of a file share a process (isolate: file), "
             "which is faster and weaker; isolate: test keeps them apart"
