@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from random import Random
 from typing import Any
 
@@ -11,16 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubricgrade.checks.inside.planning import planned, run_of, twin_of
-from rubricgrade.checks.inside.twins import FAMILY, expected_values, make_wrong
+from rubricgrade.checks.inside.twins import FAMILY, LARGEST, expected_values, make_wrong
 
-LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text()
-    | st.binary()
-)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(-LARGEST, LARGEST) | st.text() | st.binary()
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner)
 )
@@ -33,6 +27,11 @@ def test_a_wrong_value_is_never_the_right_one(value: Any) -> None:
     changed = ast.literal_eval(ast.unparse(expression))
     assert changed != value
     assert type(changed) is type(value) or value is None
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "[1e308]", "approx(1e301)", f"0x{'f' * 900}"])
+def test_a_number_without_an_end_is_left_as_it_is(value: str) -> None:
+    assert not make_wrong(ast.parse(value, mode="eval").body)
 
 
 @given(st.floats(-1e9, 1e9) | st.integers(-(10**9), 10**9))
@@ -173,6 +172,20 @@ def test_all_twins_of_a_text_differ_in_one_letter_of_which_none_has_a_majority(v
     for seed in range(20):
         columns = [set(column) for column in zip(*map(leaves, family(value, seed)), strict=True)]
         assert sorted(map(len, columns)) == [1] * (len(columns) - 1) + [1 + FAMILY]
+
+
+def test_some_twins_of_a_text_have_its_own_words_in_another_order() -> None:
+    """Whoever believes what is spelled rightly believes these."""
+    text = "the quick, brown fox"
+    kinds = {True: 0, False: 0}
+    for seed in range(40):
+        found = family(text, seed)
+        own = {tuple(sorted(re.findall(r"\w+", each))) for each in found}
+        assert len({*found}) == 1 + FAMILY
+        kinds[len(own) == 1] += 1
+        if len(own) == 1:
+            assert {re.sub(r"\w+", "w", each) for each in found} == {"w w, w w"}
+    assert min(kinds.values()) > 8
 
 
 @pytest.mark.parametrize(

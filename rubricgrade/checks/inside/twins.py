@@ -11,6 +11,7 @@ the middle, nor an end, nor the majority. So even code that has seen them all ca
 from __future__ import annotations
 
 import ast
+import re
 import secrets
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,9 @@ FAMILY = 5
 TRIES = 20
 LARGEST_TOLERANCE = 0.25
 LARGEST = 1e300
+WORD = re.compile(r"[A-Za-z]{2,}")
+LEAST_WORDS = 3
+"""Of which there are as many other orders as a family has members."""
 EMPTY: Mapping[type[ast.expr], str] = {ast.List: "[0]", ast.Tuple: "(0,)", ast.Dict: "{0: 0}"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -157,7 +161,7 @@ def _leaves(value: ast.expr) -> Iterator[tuple[ast.expr, bool]]:
             for part in parts:
                 yield from _leaves(part)
         case ast.Constant(value=int() | float() as number) if abs(number) > LARGEST:
-            pass  # infinite, or soon
+            pass  # infinite, or its wrong values would be
         case ast.Constant(value=bool() | int() | float() | str() | bytes() | None):
             yield value, False
         case _:
@@ -230,7 +234,13 @@ def _ladder(value: float, chance: Random) -> list[float]:
 
 
 def _other_texts(text: str, chance: Random) -> list[str]:
-    """A text with one letter or digit replaced by others."""
+    """A text with one letter or digit replaced by others; or all of its words in other orders, so that none is new."""
+    words = WORD.findall(text)
+    if len(words) >= LEAST_WORDS and len({*words}) == len(words) and chance.random() < 0.5:  # noqa: PLR2004 - either way
+        orders = {tuple(words)}
+        while len(orders) <= FAMILY:
+            orders.add(tuple(chance.sample(words, len(words))))
+        return [_reordered(text, order) for order in sorted(orders - {tuple(words)})]
     places = [index for index, sign in enumerate(text) if sign.isascii() and sign.isalnum()]
     if not places:
         return [text + sign for sign in chance.sample(string.ascii_lowercase, FAMILY)]
@@ -238,6 +248,11 @@ def _other_texts(text: str, chance: Random) -> list[str]:
     pool = string.digits if text[at].isdigit() else string.ascii_lowercase
     signs = chance.sample(pool.replace(text[at].lower(), ""), FAMILY)
     return [text[:at] + (sign.upper() if text[at].isupper() else sign) + text[at + 1 :] for sign in signs]
+
+
+def _reordered(text: str, words: Iterable[str]) -> str:
+    following = iter(words)
+    return WORD.sub(lambda _: next(following), text)
 
 
 def _same(before: str, after: str) -> bool:
