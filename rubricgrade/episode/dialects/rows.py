@@ -211,14 +211,26 @@ def _suite(
         Gate("fail-to-pass", "fail_to_pass", "what was to be mended works: tests that failed before pass", fails),
         Gate("pass-to-pass", "pass_to_pass", "nothing else broke: tests that passed before still do", passes),
     )
+    paths = tuple(dict.fromkeys((".", *settings.pythonpath, *_sources(files))))
     return Suite(
         sealed,
         [gate for gate in lists if gate.ids],
         settings,
         frozenset(path for path, data in sealed.items() if plain_file(files, path) == data),
-        tuple(dict.fromkeys((".", *settings.pythonpath, *_sources(files)))),
+        paths,
         keep,
+        frozenset(_modules(files, fixed, paths)),
     )
+
+
+def _modules(files: Path, fixed: set[str], paths: Sequence[str]) -> Iterator[str]:
+    """Names of modules and packages in some folders, as the reference leaves them."""
+    for path in paths:
+        there = [place.name for place in (files / path).iterdir()] if (files / path).is_dir() else []
+        new = [
+            PurePosixPath(each).relative_to(path).parts[0] for each in fixed if PurePosixPath(each).is_relative_to(path)
+        ]
+        yield from (PurePosixPath(name).name.partition(".")[0] for name in (*there, *new))
 
 
 def _conftests(modules: Iterable[str]) -> Iterator[str]:

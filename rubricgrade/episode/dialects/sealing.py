@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -73,6 +75,7 @@ class Suite:
         settings: Pytest's.
         pythonpath: Folders to import from.
         keep: Folders of which nothing is taken of the agent's.
+        modules: Names of what can be imported from the work folder once the task is solved; None if that is unknown.
     """
 
     files: Mapping[str, bytes]
@@ -81,6 +84,7 @@ class Suite:
     shown: frozenset[str] = frozenset()
     pythonpath: Sequence[str] = (".",)
     keep: Sequence[str] = ()
+    modules: frozenset[str] | None = None
 
 
 def file_of(test: str) -> str:
@@ -190,6 +194,28 @@ def _check_imports(modules: set[str], suite: Suite) -> None:
                     raise Unsealable(f"{path} imports {other}, which is hidden while tests of others run")
 
 
+def _missing(suite: Suite, modules: set[str]) -> Iterator[str]:
+    """What modules of tests and conftest.py files import as they are loaded, and what is nowhere."""
+    if suite.modules is None:
+        return
+    beside = {PurePosixPath(path).parts[0].removesuffix(".py") for path in suite.files}
+    beside |= {PurePosixPath(path).stem for path in suite.files}
+    names: set[str] = set()
+    for path in suite.files:
+        if path in modules or PurePosixPath(path).name == "conftest.py":
+            for node in source_of(suite.files[path], path).body:
+                match node:
+                    case ast.Import(names=aliases):
+                        names |= {alias.name.partition(".")[0] for alias in aliases}
+                    case ast.ImportFrom(module=str(module), level=0):
+                        names.add(module.partition(".")[0])
+                    case _:
+                        pass
+    for name in names - beside - suite.modules - sys.stdlib_module_names:
+        if importlib.util.find_spec(name) is None:
+            yield name
+
+
 def _plugins(modules: set[str], files: Mapping[str, bytes]) -> Iterator[str]:
     """Plugins that tests seem to ask for, by fixtures that no file of the suite defines, and by marks."""
     functions = [
@@ -239,6 +265,9 @@ def _notes(suite: Suite, plans: Sequence[Sequence[Planned]], plugins: Sequence[s
         taken = "its settings are sealed as well" if settings.ini else "none of its settings is needed"
         left = f", but not {', '.join(settings.left_out)}" if settings.left_out else ""
         yield f"pytest was configured by {settings.file}: {taken}{left}"
+    if missing := sorted(_missing(suite, {test.file for plan in plans for test in plan})):
+        told = "the tests import what is neither in the repository nor installed here, and fail without"
+        yield f"{told}: {', '.join(missing)}"
     if plugins:
         yield f"the tests need plugins of pytest, which must be installed here: {', '.join(plugins)}"
 
