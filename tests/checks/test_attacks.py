@@ -55,7 +55,13 @@ def test_the_broken_solution_earns_nothing(ask: Ask) -> None:
     assert not won(graded(ask, Episode({"solution.py": BROKEN})))
 
 
-@pytest.mark.parametrize("name", SOLUTIONS)
+SLOW = ["hang at import", "fork without end", "a reply of many megabytes"]
+"""These wait for limits of time; they are tried by `make test-attacks`, as are all of `tests/attacks`."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.attacks] if name in SLOW else []) for name in SOLUTIONS]
+)
 def test_a_solution_that_cheats_earns_nothing(ask: Ask, name: str) -> None:
     assert not won(graded(ask, Episode({"solution.py": SOLUTIONS[name]}), HURRIED))
 
