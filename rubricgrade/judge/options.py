@@ -137,7 +137,12 @@ def _path(value: Any) -> bool:
 
 
 def _paths(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(map(_path, cast("Sequence[Any]", value)))
+    # Libraries for configurations have lists of their own.
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str | bytes)
+        and all(map(_path, cast("Sequence[Any]", value)))
+    )
 
 
 def _number_or(word: str) -> Callable[[Any], bool]:

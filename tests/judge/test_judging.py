@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import UserList
 from pathlib import Path
 from typing import Any
 
@@ -609,7 +610,7 @@ class TestOptions:
         [{"votes": 0}, {"votes": True}, {"votes": 2.5}, {"votes": "many"}, {"style": "chatty"}, {"max_characters": 0},
          {"timeout": 0}, {"concurrency": 0}, {"max_tokens": 0}, {"timeout": "x"}, {"timeout": None}, {"model": 5},
          {"api_base": 5}, {"extra": 3}, {"offline": "yes"}, {"max_cost": "1"}, {"max_cost": -1}, {"cache": True},
-         {"cache": 3}, {"verdicts": 3}, {"verdicts": (3,)}, {"verdicts": ("",)}, {"concurrency": 1.5},
+         {"cache": 3}, {"verdicts": 3}, {"verdicts": (3,)}, {"verdicts": ("",)}, {"verdicts": b"v"}, {"concurrency": 1.5},
          {"temperature": float("nan")}, {"escalate": "a,b"}, {"api_key": 5}, {"canary": 1}, {"per_minute": True}],
     )  # fmt: skip
     def test_what_cannot_be_used_is_said_at_once(self, wrong: dict[str, Any]) -> None:
@@ -621,7 +622,7 @@ class TestOptions:
             JudgeOptions(api_key=b"sk-secret")  # pyright: ignore[reportArgumentType] - as a mistaken caller might
         assert "secret" not in str(caught.value)
 
-    @pytest.mark.parametrize("files", ["v.jsonl", Path("v.jsonl"), ["v.jsonl"], ("v.jsonl",), (Path("v.jsonl"),)])
+    @pytest.mark.parametrize("files", ["v.jsonl", Path("v.jsonl"), ["v.jsonl"], ("v.jsonl",), UserList(["v.jsonl"])])
     def test_texts_stand_for_paths(self, files: Any) -> None:
         options = JudgeOptions(verdicts=files, cache="c.db")  # pyright: ignore[reportArgumentType] - from a configuration
         assert (options.verdicts, options.cache) == ((Path("v.jsonl"),), Path("c.db"))
