@@ -271,7 +271,7 @@ def test_who_knows_one_answer_of_a_group_does_not_know_the_others_by_it(ask: Ask
     ("fails", "keeps", "isolate", "wrong"),
     [
         (1, 0, "test", [1] * 5),
-        (4, 1, "test", [1] * (4 * 3 + 5)),
+        (6, 1, "test", [1] * (6 * 2 + 5)),
         (13, 0, "test", [1] * 13),
         (13, 2, "suite", [15] * 5 + [1, 1]),
     ],

@@ -30,7 +30,7 @@ MOST_SENT = 16 << 20
 """Characters of modules in one message, unless a single group has more."""
 LEAST_PAIRS = FAMILY
 """Twins in all of each list, where there are any: with fewer, a guess which run is the wrong one is right too often."""
-LEAST_EACH, FEW = 3, 12
+LEAST_EACH, FEW = 2, 12
 """Twins of each test (or group) that is to pass, while there are so few: only one may need to be guessed, if the others
 pass without any work."""
 SINGLES = 2
