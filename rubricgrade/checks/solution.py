@@ -6,7 +6,6 @@ import base64
 import functools
 import json
 import secrets
-import signal
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,8 +21,6 @@ OUTPUT = 1 * MiB
 REPLY = 4 * MiB
 TEST_REPLY = 64 * KiB
 STDERR = 2000
-KILLED = 128 + signal.SIGKILL
-"""Exit code of what was killed, maybe by somebody outside: such as what watches the memory of the host."""
 FREE = 1.0
 """Seconds of each run that count against nobody's time: starting a process on a busy host is not the agent's doing."""
 
@@ -177,7 +174,7 @@ class Solution:
             fault = self._fault(done, argv[0])
         else:  # it says nothing about the agent's work, and takes none of its time
             fault = "timed out" if done.timed_out else done.error
-            if done.code == KILLED:
+            if done.code == driver.KILLED:
                 self.doubts.add("killed")
         return {
             "code": done.code,
@@ -236,7 +233,7 @@ class Solution:
         if done.full:
             self.doubts.add("disk")
             return "filled its disk and was stopped"
-        if done.code == KILLED:
+        if done.code == driver.KILLED:
             self.doubts.add("killed")
         if done.error and not self._is_agents(program):
             raise CheckError(f"the sandbox can't run {program!r}: {done.error}")

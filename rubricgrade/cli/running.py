@@ -236,6 +236,7 @@ def _report(plan: Plan, lost: int, again: str, *, json: bool) -> int:
     from rubricgrade.cli.scoring import print_standing, standing_as_json
     from rubricgrade.report.exits import Exit
     from rubricgrade.report.visible import one_line
+    from rubricgrade.runs.places import place_of
     from rubricgrade.runs.standing import attempts_of, stand
 
     standing = stand(plan.folder)
@@ -243,12 +244,13 @@ def _report(plan: Plan, lost: int, again: str, *, json: bool) -> int:
         print_json(standing_as_json(standing))
     else:
         print_standing(standing, plan.folder)
-    attempts = attempts_of(plan.folder)
-    if attempts and all(each.line.end == "failed" for each in attempts):
-        said = [str(message.get("content") or "") for message in attempts[0].line.messages[-1:]]
+    lines = place_of(plan.folder).lines()
+    if lines and all(line.end == "failed" for line in lines):
+        said = [str(message.get("content") or "") for message in lines[0].messages[-1:]]
         note(f"the agent failed in every attempt; what came of the first: {one_line(' '.join(said), 300) or 'nothing'}")
     if plan.judge.verdicts:
         rubrics = {task.id: task.rubric for task in plan.tasks}
+        attempts = attempts_of(plan.folder)
         say_unused(plan.judge.verdicts, [(rubrics[one.line.task], one.grade) for one in attempts if one.grade])
     note(f"kept in {plan.folder}")
     if lost or standing.overall.ungraded:

@@ -245,7 +245,9 @@ def test_folders_of_tests_by_other_names_stay_as_they_were(tmp_path: Path) -> No
 
 
 def test_modules_that_are_nowhere_are_named(tmp_path: Path) -> None:
-    more = "--- /dev/null\n+++ b/tests/test_more.py\n@@ -0,0 +1,5 @@\n+import os, pytest, kit, not_here.deep\n"
+    more = (
+        "--- /dev/null\n+++ b/tests/test_more.py\n@@ -0,0 +1,5 @@\n+import os, __main__, pytest, kit, not_here.deep\n"
+    )
     more += "+from nor_here import x\n+from . import conftest\n+def test_more(kit):\n+    assert kit.triple(1) == 3\n"
     made = imported(tmp_path, {**ROW, "test_patch": TESTS + more, "PASS_TO_PASS": ["tests/test_more.py::test_more"]})
     assert any(note.endswith("fail without: nor_here, not_here") for note in made.notes), made.notes

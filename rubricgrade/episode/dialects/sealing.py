@@ -212,7 +212,8 @@ def _missing(suite: Suite, modules: set[str]) -> Iterator[str]:
                     case _:
                         pass
     for name in names - beside - suite.modules - sys.stdlib_module_names:
-        if importlib.util.find_spec(name) is None:
+        # What is loaded is there; of some of it, such as `__main__`, no more can be told.
+        if name not in sys.modules and importlib.util.find_spec(name) is None:
             yield name
 
 
