@@ -43,6 +43,8 @@ server was stopped, or it met a defect of this package.
 """
 
 Fixed = Literal["met", "not_met", "cannot_tell", "not_applicable", "not_run", "error"]
+NO_VERDICT: frozenset[Fixed] = frozenset({"not_run", "error"})
+"""What stands in a verdict's place where nothing was found out."""
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 

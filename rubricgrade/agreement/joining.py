@@ -11,11 +11,10 @@ from rubricgrade.agreement.decision import Decision
 from rubricgrade.agreement.labels import Label
 from rubricgrade.agreement.measures import CANNOT_TELL, MET, NOT_MET
 from rubricgrade.errors import Fault, InputError
-from rubricgrade.result import CriterionResult, Grade, ItemResult
+from rubricgrade.result import NO_VERDICT, CriterionResult, Grade, ItemResult
 
 _TWO = frozenset({MET, NOT_MET})
 _ITEM = re.compile(r"\[\d+\]\Z")
-_OPEN = frozenset({"error", "not_run"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def row_of(result: str) -> str:
 
 def answer_of(result: CriterionResult) -> str | None:
     """What the judge said; None if it said nothing that counts, which is a fault of ours and no abstention."""
-    if result.verdict in _OPEN or (result.verdict == CANNOT_TELL and result.cause not in (None, CANNOT_TELL)):
+    if result.verdict in NO_VERDICT or (result.verdict == CANNOT_TELL and result.cause not in (None, CANNOT_TELL)):
         return None
     return result.verdict
 
@@ -125,7 +124,7 @@ def _judged(leaves: Iterable[CriterionResult]) -> Iterator[tuple[str, CriterionR
 
 def _unasked(result: CriterionResult) -> bool:
     """Decided although no judge was asked: a `for_each` without items, or one whose items the agent spoiled."""
-    return result.judge is None and result.verdict not in _OPEN
+    return result.judge is None and result.verdict not in NO_VERDICT
 
 
 def _others(results: Iterable[ItemResult]) -> Iterator[tuple[str, str]]:

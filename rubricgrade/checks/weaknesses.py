@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rubricgrade.checks.inside.binding import Source
 from rubricgrade.checks.inside.case import Case
 from rubricgrade.checks.inside.finding import AuthorFault
-from rubricgrade.checks.inside.planning import place_of, planned, twin_of
+from rubricgrade.checks.inside.planning import is_covered_in_part, place_of, planned, twin_of
 from rubricgrade.checks.inside.program import Program
 from rubricgrade.rubric import Check, Rubric
 from rubricgrade.rubric.check import Pytest, Python
@@ -28,6 +28,7 @@ SHARED = (
     "tests that share a process show the agent's code what each of them expects, and one that hangs or ends it fails"
     " the others too; only 'isolate: test' keeps them apart"
 )
+LITERALS = "compare with a literal by '==' at the test's own level, or ask for it by 'cases'"
 RUNNING_OF = frozenset({("pickle", "load"), ("pickle", "loads"), ("subprocess", "run"), ("marshal", "loads")})
 
 
@@ -37,14 +38,15 @@ class Weakness:
 
     Attributes:
         place: The keys that lead to it in the rubric.
-        kind: ``untwinned``: tests that tampering code could pass; ``shared-process``: tests that could give each other
-            away; ``runs-agent-code``: a python check that seems to run what the agent left, in the checker's sandbox,
-            where the sealed files lie; ``always-fails``: a line of a python check that raises whenever it is reached.
+        kind: ``untwinned``: tests that tampering code could pass; ``twinned-in-part``: those of which it could pass
+            some assertions; ``shared-process``: tests that could give each other away; ``runs-agent-code``: a python
+            check that seems to run what the agent left, in the checker's sandbox, where the sealed files lie;
+            ``always-fails``: a line of a python check that raises whenever it is reached.
         message: What is the matter, and what to do about it.
     """
 
     place: Place
-    kind: Literal["untwinned", "shared-process", "runs-agent-code", "always-fails"]
+    kind: Literal["untwinned", "twinned-in-part", "shared-process", "runs-agent-code", "always-fails"]
     message: str
 
 
@@ -72,20 +74,30 @@ def _untwinned(rubric: Rubric, spec: Pytest, place: Place) -> Iterator[Weakness]
     files = {place_of(path, spec.root): rubric.sealed.get(path, b"") for path in spec.files}
     for key, names in (("fail_to_pass", spec.fail_to_pass), ("pass_to_pass", spec.pass_to_pass)):
         try:
-            alone = [test.name for test in planned(names, files) if twin_of(test, files, 0) is None]
+            tests = planned(names, files)
+            alone = [test.name for test in tests if twin_of(test, files, 0) is None]
+            in_part = [test.name for test in tests if test.name not in alone and is_covered_in_part(test, files)]
         except AuthorFault as fault:
             yield Weakness((*place, key), "untwinned", f"can't be run: {fault}")
             continue
         if alone:
-            named = ", ".join(alone[:MOST_NAMED]) + (
-                f" and {len(alone) - MOST_NAMED} more" if alone[MOST_NAMED:] else ""
-            )
             yield Weakness(
                 (*place, key),
                 "untwinned",
-                f"no wrong literal can be put into {named}, so code that tampers with its tests could pass; compare"
-                " with a literal by '==' at the test's own level, or ask for it by 'cases'",
+                f"no wrong literal can be put into {_listed(alone)}, so code that tampers with its tests could pass;"
+                f" {LITERALS}",
             )
+        if in_part:
+            yield Weakness(
+                (*place, key),
+                "twinned-in-part",
+                f"only into some assertions of {_listed(in_part)} can a wrong literal be put, so code that tampers with"
+                f" its tests could pass the others; {LITERALS}",
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
 
 
 def _runs_agent_code(source: bytes, place: Place) -> Iterator[Weakness]:

@@ -130,7 +130,7 @@ def _of_grades(found: GradeChanges, *, whole: bool) -> Iterator[str]:
         yield f"{moved.episode}: {one} -> {two}"
     if not whole and len(found.moved) > SHOWN:
         yield f"and {len(found.moved) - SHOWN} more (--verbose)"
-    for flip in found.flips if whole else ():
+    for flip in (*found.flips, *found.one_sided) if whole else ():
         yield f"{flip.episode} {flip.item}: {flip.before} -> {flip.after}"
         yield f"  before: {flip.reason_before}"
         yield f"  after:  {flip.reason_after}"
@@ -140,9 +140,10 @@ def _of_grades(found: GradeChanges, *, whole: bool) -> Iterator[str]:
     alone = len(found.only_before) + len(found.only_after)
     unpaired = f", {count(alone, 'episode')} on one side only" if alone else ""
     statuses = "".join(f", {n} {way}" for way, n in found.statuses.items())
+    one_sided = f", {len(found.one_sided)} there on one side only" if found.one_sided else ""
     yield (
         f"{count(found.paired, 'episode')} on both sides{unpaired}: {count(len(found.moved), 'score')} moved"
-        f"{statuses}, {count(len(found.flips), 'verdict')} flipped"
+        f"{statuses}, {count(len(found.flips), 'verdict')} flipped{one_sided}"
     )
 
 

@@ -113,6 +113,7 @@ def _weak(rubric: Rubric) -> Iterator[Finding]:
 
     named = {
         "untwinned": codes.UNTWINNED,
+        "twinned-in-part": codes.IN_PART,
         "shared-process": codes.SHARED,
         "runs-agent-code": codes.RUNS_AGENT,
         "always-fails": codes.FAILS,

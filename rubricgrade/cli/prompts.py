@@ -23,14 +23,27 @@ def print_prompts(item: ItemResult, cache: Path | None) -> None:
     """
     hashes = list(dict.fromkeys(_hashes(item)))
     if not hashes:
-        raise InputError(f"no judge was asked about {item.id!r}")
+        raise InputError(f"no judge was asked about {item.id!r}: {_instead(item)}")
     store = VerdictCache(cache)
     for digest in hashes:
         texts = store.prompt(digest)
         if texts is None:
-            raise InputError(Fault(f"the prompt {digest} is not kept here", str(store.path)))
+            raise InputError(Fault(f"the prompt {digest} is not kept here{_elsewhere(item)}", str(store.path)))
         for place, text in enumerate(texts, 1):
             sys.stdout.write(f"[message {place} of {len(texts)}]\n{visible(text, lines=True)}\n")
+
+
+def _instead(item: ItemResult) -> str:
+    """What stands there in place of a question."""
+    if not isinstance(item, CriterionResult) or item.by == "check":
+        return "a check decides it"
+    return "people decide it" if item.by == "human" else item.message or item.cause or item.verdict
+
+
+def _elsewhere(item: ItemResult) -> str:
+    """Who was asked in another place than here."""
+    recorded_by = item.judge.recorded_by if isinstance(item, CriterionResult) and item.judge is not None else None
+    return f": the verdict was recorded by {recorded_by}" if recorded_by is not None else ""
 
 
 def _hashes(item: ItemResult) -> list[str]:

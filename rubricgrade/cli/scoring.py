@@ -59,6 +59,7 @@ def print_standing(standing: RunStanding, run: object) -> None:
         standing: How the run stands.
         run: Its place, for the command that grades it again.
     """
+    from rubricgrade.report.visible import one_line
     from rubricgrade.runs.raising import told
 
     categories = [row.model_copy(update={"name": f"category {row.name}"}) for row in standing.categories]
@@ -71,6 +72,10 @@ def print_standing(standing: RunStanding, run: object) -> None:
     overall = standing.overall
     if overall.ungraded:
         note(f"ungraded, and in no number: {count(overall.ungraded, 'attempt')}")
+    for row in standing.opened:
+        note(f"  {row.cause}: {count(row.attempts, 'attempt')}, such as {row.home} ({one_line(row.why, 300)})")
+    if standing.opened:
+        note(f"what is at fault mended, grade again: rubricgrade regrade {run}")
     if standing.without_grade:
         rewards = count(standing.without_grade, "reward")
         note(f"{rewards} without a grade file, ungraded therefore; to grade again: rubricgrade regrade {run}")

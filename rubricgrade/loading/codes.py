@@ -37,6 +37,7 @@ RUNS_AGENT = "RG202"  # author's code that seems to run what the agent left
 NETWORK = "RG203"  # a command that needs a network, where there is none
 SHARED = "RG204"  # tests of a sealed suite that share a process
 FAILS = "RG205"  # a line of a check that fails whenever it is reached
+IN_PART = "RG206"  # tests of a sealed suite of which tampering code could pass some assertions
 SHARE = "RG301"  # one criterion worth more than two fifths of the points
 ESCAPE = "RG302"  # a penalty that falls away when something else is missed
 UNREACHABLE = "RG303"  # a group that can never be fully met

@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from rubricgrade.report.collecting import Entry
-from rubricgrade.result import CriterionResult, GateResult, Grade, Status, Subject, Unit
+from rubricgrade.result import NO_VERDICT, CriterionResult, GateResult, Grade, Status, Subject, Unit
 from rubricgrade.runs.statistics import difference_interval, interval, mean
 
 ENOUGH = 0.5
@@ -105,8 +105,9 @@ class GradeChanges(_Part):
         tasks: By task, the largest change first, and ``overall`` last.
         statuses: Pairs by ``before -> after``, where that is another status.
         moved: Pairs whose score or status is another, the largest change first.
-        flips: In the order of the episodes.
-        by_item: Flips by item, the item with the most first, then by ``before -> after``.
+        flips: One verdict became another; in the order of the episodes.
+        one_sided: A verdict that only one side has, for the other says ``not_run`` or ``error``; in the same order.
+        by_item: Both kinds by item, the item with the most first, then by ``before -> after``.
         verdicts: How often each item had each verdict, before and after; where tasks are compared.
         new_items: Gates and criteria that only the second has.
         gone_items: Gates and criteria that only the first has.
@@ -125,6 +126,7 @@ class GradeChanges(_Part):
     statuses: dict[str, int]
     moved: tuple[Moved, ...]
     flips: tuple[Flip, ...]
+    one_sided: tuple[Flip, ...]
     by_item: dict[str, dict[str, int]]
     verdicts: dict[str, tuple[dict[str, int], dict[str, int]]]
     new_items: tuple[str, ...]
@@ -147,7 +149,7 @@ def grade_changes(before: Sequence[Entry], after: Sequence[Entry]) -> GradeChang
     paired = {id(entry) for pair in pairs for entry in pair}
     scores = [(one, two) for one, two in map(_scores, pairs) if one is not None and two is not None]
     moved = [found for pair in pairs if (found := _moved(pair)) is not None]
-    flips = [flip for pair in pairs for flip in _flips(*pair)]
+    changed = [flip for pair in pairs for flip in _changed(*pair)]
     both = ([one for one, _ in pairs], [two for _, two in pairs]) if pairs else (before, after)
     items = [dict.fromkeys(item.id for entry in side for item in _items(entry.grade)) for side in both]
     return GradeChanges(
@@ -162,8 +164,9 @@ def grade_changes(before: Sequence[Entry], after: Sequence[Entry]) -> GradeChang
         tasks=tuple(_same_episodes(pairs) if pairs else _same_tasks(before, after)),
         statuses=dict(Counter(f"{each.status_before} -> {each.status_after}" for each in moved if _restated(each))),
         moved=tuple(sorted(moved, key=_size, reverse=True)),
-        flips=tuple(flips),
-        by_item=_counted(flips),
+        flips=tuple(flip for flip in changed if not _is_one_sided(flip)),
+        one_sided=tuple(flip for flip in changed if _is_one_sided(flip)),
+        by_item=_counted(changed),
         verdicts={}
         if pairs
         else {item: (_verdicts(before, item), _verdicts(after, item)) for item in items[0] | items[1]},
@@ -209,7 +212,7 @@ def _size(moved: Moved) -> float:
     return math.inf if moved.before is None or moved.after is None else abs(moved.after - moved.before)
 
 
-def _flips(before: Entry, after: Entry) -> Iterator[Flip]:
+def _changed(before: Entry, after: Entry) -> Iterator[Flip]:
     new = {item.id: item for item in _items(after.grade)}
     for old in _items(before.grade):
         now = new.get(old.id)
@@ -224,14 +227,18 @@ def _flips(before: Entry, after: Entry) -> Iterator[Flip]:
             )
 
 
+def _is_one_sided(flip: Flip) -> bool:
+    return not NO_VERDICT.isdisjoint({flip.before, flip.after})
+
+
 def _items(grade: Grade) -> Iterator[GateResult | CriterionResult]:
     yield from grade.gates
     yield from grade.leaves()
 
 
-def _counted(flips: Sequence[Flip]) -> dict[str, dict[str, int]]:
+def _counted(changed: Sequence[Flip]) -> dict[str, dict[str, int]]:
     by_item: dict[str, Counter[str]] = {}
-    for flip in flips:
+    for flip in changed:
         by_item.setdefault(flip.item, Counter())[f"{flip.before} -> {flip.after}"] += 1
     return {item: dict(ways.most_common()) for item, ways in sorted(by_item.items(), key=lambda each: -each[1].total())}
 

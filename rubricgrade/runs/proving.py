@@ -28,6 +28,9 @@ from rubricgrade.sandbox import Provider, Template, default_provider
 SMALLEST = 8
 """Bytes from which on a sealed file is looked for: shorter ones are found everywhere."""
 
+SHOWN = 200
+"""Characters of what the reference printed."""
+
 # Everywhere but in the host's own programs, which every sandbox shows.
 PROBE = """
 import hashlib, os, sys
@@ -117,9 +120,15 @@ async def check_task(
 def _solves(task: Task, episode: Episode) -> Finding:
     grade = episode.grade
     holds = None if grade.score is None else _passes(task, grade)
-    why = "" if holds else "; " + _why(grade)
+    why = "" if holds else f"; {_why(grade)}{_last_said(episode)}"
     message = f"score {_score(grade)}, ended: {episode.end}{why}{_raised(grade)}"
     return Finding("solved", "the reference solves it", holds, message, (grade,))
+
+
+def _last_said(episode: Episode) -> str:
+    """The end of what the last command of a reference that fails printed: likely why it does."""
+    said = [step.text.strip() for step in episode.trajectory.steps if step.role == "tool"]
+    return f"; it ended with: {said[-1][-SHOWN:]}" if said and said[-1] else ""
 
 
 def _does_not_solve(task: Task, grade: Grade) -> Finding:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from rubricgrade.result import Grade
+from rubricgrade.result import Cause, Grade
 from rubricgrade.runs.lines import Line
 from rubricgrade.runs.manifest import Manifest, read_manifest
 from rubricgrade.runs.places import Place, Where, place_of
@@ -93,6 +93,24 @@ class Standing(BaseModel):
     short: tuple[str, ...] = ()
 
 
+class Opened(BaseModel):
+    """Attempts that are ungraded for one cause.
+
+    Attributes:
+        cause: The first of each grade's causes.
+        attempts: How many.
+        home: Of the first of them, below the run's place.
+        why: What its first item says that is open for this cause: ``total: the judge could not be reached``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cause: Cause
+    attempts: int
+    home: str
+    why: str
+
+
 class RunStanding(BaseModel):
     """How a run stands.
 
@@ -104,6 +122,7 @@ class RunStanding(BaseModel):
         categories: Each category.
         overall: All of it.
         raising: Checks that raised the same at the same line in several attempts.
+        opened: Why attempts have a grade and no score, the most frequent cause first.
         without_grade: Attempts whose line has a reward and that have no grade file; among the ungraded ones.
         pass_marks: Of the tasks that have another one than 1.
     """
@@ -117,6 +136,7 @@ class RunStanding(BaseModel):
     categories: tuple[Standing, ...]
     overall: Standing
     raising: tuple[Raising, ...] = ()
+    opened: tuple[Opened, ...] = ()
     without_grade: int = 0
     pass_marks: dict[str, float] = {}
 
@@ -163,9 +183,27 @@ def stand(where: Where, ks: Sequence[int] = ()) -> RunStanding:
         categories=tuple(standing(name, tasks, ks) for name, tasks in categories.items()),
         overall=standing("overall", by_task, ks),
         raising=raising([one.grade for one in found if one.grade is not None]),
+        opened=_opened(found),
         without_grade=sum(one.grade is None and one.line.reward is not None for one in found),
         pass_marks={name: facts.pass_mark for name, facts in sorted(manifest.tasks.items()) if facts.pass_mark != 1},
     )
+
+
+def _opened(attempts: Sequence[Attempt]) -> tuple[Opened, ...]:
+    by_cause: dict[Cause, list[tuple[str, Grade]]] = {}
+    for one in attempts:
+        if one.grade is not None and one.grade.cause is not None:
+            by_cause.setdefault(one.grade.cause, []).append((one.line.home, one.grade))
+    rows = [
+        Opened(cause=cause, attempts=len(ones), home=ones[0][0], why=_why(ones[0][1]))
+        for cause, ones in by_cause.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.attempts))
+
+
+def _why(grade: Grade) -> str:
+    items = (item for item in (*grade.gates, *grade.leaves()) if item.open and item.cause == grade.cause)
+    return next((f"{item.id}: {item.message or item.verdict}" for item in items), "")
 
 
 def standing(name: str, tasks: Mapping[str, Sequence[Scored]], ks: Sequence[int]) -> Standing:

@@ -31,6 +31,14 @@ def test_a_test_without_a_twin_is_named_with_its_place() -> None:
     assert "test_twinned" not in found.message
 
 
+def test_a_test_with_an_assertion_that_no_twin_can_make_wrong_is_named() -> None:
+    suite = SUITE + "\ndef test_both():\n    assert f(1) == 2\n    assert f(2) in (3, 4)\n"
+    check = {"pytest": {"files": ["t.py"], "pass_to_pass": ["t.py::test_twinned", "t.py::test_both"]}}
+    (found,) = weaknesses(rubric_of([check], {"t.py": suite}))
+    assert (found.kind, found.place) == ("twinned-in-part", ("gates", 0, "check", "pytest", "pass_to_pass"))
+    assert "some assertions of t.py::test_both can" in found.message
+
+
 @pytest.mark.parametrize("isolate", ["file", "suite"])
 def test_tests_that_share_a_process_are_told(isolate: str) -> None:
     check = {"pytest": {"files": ["t.py"], "fail_to_pass": ["t.py::test_twinned"], "isolate": isolate}}

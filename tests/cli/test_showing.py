@@ -54,7 +54,7 @@ def test_json_is_the_file(folder: Path) -> None:
     [
         (["--criterion", "nothing"], "there are sent, group, inner, other, plain"),
         (["--prompt"], "--criterion"),
-        (["--prompt", "--criterion", "sent"], "no judge"),
+        (["--prompt", "--criterion", "sent"], "no judge was asked about 'sent': a check decides it"),
     ],
 )
 def test_what_is_not_there(folder: Path, arguments: list[str], words: str) -> None:

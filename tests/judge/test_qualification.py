@@ -68,9 +68,11 @@ def let(server: ScriptedServer, character: Character) -> None:
 
     def answer(seen: Seen) -> Wire:
         question = asked(seen)
+        # Each way of asking is counted for itself: they come in any order.
+        way = f"{question.id} {seen.body['messages'][:3]}"
         with lock:
-            before = times[question.id]
-            times[question.id] += 1
+            before = times[way]
+            times[way] += 1
         return character(question, before)
 
     server.script = [answer]

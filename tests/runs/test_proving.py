@@ -39,7 +39,12 @@ def test_a_good_task(task: Path) -> None:
 
 
 def test_a_reference_that_fails(tmp_path: Path) -> None:
-    assert holds(write_task(tmp_path / "t", {"solution/solve.sh": "true"}))[REFERENCE] is False
+    finding = found(write_task(tmp_path / "t", {"solution/solve.sh": "echo no compiler is here >&2; exit 3"}))[
+        REFERENCE
+    ]
+    assert finding.holds is False
+    assert "ended: failed" in finding.message
+    assert "no compiler is here" in finding.message
 
 
 def test_doing_nothing_is_enough(tmp_path: Path) -> None:

@@ -80,9 +80,17 @@ def test_a_task_that_is_solved_now_and_then(task: Path, tmp_path: Path) -> None:
 def test_ungraded_attempts_are_told_and_in_no_number(tmp_path: Path) -> None:
     broken = {"id": "judged", "description": "nobody is there to judge", "points": 1, "judge": {}}
     task = write_task(tmp_path / "task", rubric={"id": "r", "gates": [GATE], "criteria": [broken]})
-    overall = stand(made(tmp_path / "run", [task], samples=2)).overall
+    folder = made(tmp_path / "run", [task], samples=2)
+    standing = stand(folder)
+    overall = standing.overall
     assert (overall.rollouts, overall.ungraded, overall.solved, overall.reward) == (1, 1, 0, 0.0)
     assert overall.pass_at[2] is None
+    (opened,) = standing.opened
+    assert (opened.cause, opened.attempts, opened.home) == ("no_judge", 1, "task/1")
+    assert opened.why.startswith("judged: ")
+    told = CliRunner().invoke(app, ["score", str(folder)])
+    assert f"no_judge: 1 attempt, such as {opened.home} (judged: " in told.stderr
+    assert f"grade again: rubricgrade regrade {folder}" in told.stderr
 
 
 def test_categories_and_what_is_missing(tmp_path: Path) -> None:
