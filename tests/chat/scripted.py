@@ -57,6 +57,10 @@ def error(status: int, message: str = "no", headers: dict[str, str] | None = Non
     return Wire(json.dumps({"error": {"message": message, **fields}}).encode(), status, headers or {})
 
 
+ON_ITS_WAY = 0.25
+"""Seconds that the first request may be longer on its way to a busy machine's server than the last."""
+
+
 def spread(server: ScriptedServer) -> float:
     """Seconds from the first request to the last."""
     return server.seen[-1].at - server.seen[0].at

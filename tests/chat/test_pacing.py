@@ -12,7 +12,7 @@ import pytest
 from rubricgrade.chat.pacing import SLACK, Pace, gap
 from rubricgrade.chat.place import Places
 from tests.chat.asking import attempt, open_chat, question
-from tests.chat.scripted import ScriptedServer, Seen, Wire, completion, error, spread
+from tests.chat.scripted import ON_ITS_WAY, ScriptedServer, Seen, Wire, completion, error, spread
 
 
 def apart(times: list[float]) -> list[float]:
@@ -190,7 +190,7 @@ class TestTokens:
                     await asked.ask(question(max_tokens=4000))
 
         asyncio.run(main())
-        assert spread(server) >= gap(200) * 2 - 0.05
+        assert spread(server) >= gap(200) * 2 - ON_ITS_WAY
 
     def test_a_call_of_unknown_size_takes_what_was_expected(self, server: ScriptedServer) -> None:
         server.script = [completion(usage={"prompt_tokens": None})]
@@ -201,4 +201,4 @@ class TestTokens:
                 await asked.ask(question(max_tokens=1000))
 
         asyncio.run(main())
-        assert spread(server) >= gap(60_000) * 1000 - 0.05
+        assert spread(server) >= gap(60_000) * 1000 - ON_ITS_WAY
