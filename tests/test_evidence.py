@@ -181,6 +181,9 @@ class TestLocate:
             ("confirmed orders", "confused orders"),
             ("not a thing", "note a thing"),
             ("approved", "approved-ish"),
+            ("the employee owes it", "the employer owes it"),
+            ("it went to Anna", "it went to Anne"),
+            ("the lessee pays", "the lessor pays"),
         ],
     )
     def test_near_is_never_the_opposite(self, one: str, other: str) -> None:

@@ -24,6 +24,9 @@ _LENGTHS = range(20, 1001)
 
 # A number with its points, a word, a minus, a comparison, a currency; a NUL is the end of a text.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+|(?<![^\W_])-(?=\d)|[<>=%$€£¥≤≥≠]|!(?==)|\0")
+_ENDINGS = frozenset({"", "s", "es", "e", "d", "ed", "ing", "ly", "y", "ies", "ied"})
+"""What two forms of one word may differ in, behind what they have in common."""
+
 _BEGINNING = 3  # letters of a word by which places are looked up; a shorter word, or one so long, has no other ending
 _WORK = 10_000  # words that are compared at places with the same beginnings; hostile text can have very many places
 
@@ -101,7 +104,7 @@ class Words:
 
 
 def _almost_equal(one: str, other: str) -> bool:
-    """Whether two words are the same but for their endings: "expense", "expenses", but not "confirmed", "confused"."""
+    """Whether two words are the same but for what inflects them: "expense", "expenses", but not "employer", "employee"."""
     if one == other:
         return True
     shorter, longer = sorted((len(one), len(other)))
@@ -109,4 +112,4 @@ def _almost_equal(one: str, other: str) -> bool:
     if shorter <= _BEGINNING or 3 * shorter <= 2 * longer or any(map(str.isdigit, one + other)):
         return False
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return 3 * alike > 2 * longer
+    return 3 * alike > 2 * longer and {one[alike:], other[alike:]} <= _ENDINGS

@@ -44,7 +44,7 @@ class Case:
         question = self.question
         return (
             f"{question.identity} {self.record.circumstances} {dict(question.values)} {question.absence} "
-            f"{question.denies} {self.models} {self.votes} {self.batch}"
+            f"{question.denies} {question.sums_up} {self.models} {self.votes} {self.batch}"
         )
 
     @property

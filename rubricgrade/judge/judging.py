@@ -21,7 +21,7 @@ from rubricgrade.judge.options import JudgeOptions, models_of
 from rubricgrade.judge.pictures import sees
 from rubricgrade.judge.planning import Planner
 from rubricgrade.judge.polling import NO_JUDGE, NOT_RECORDED, Polling, prompt_length
-from rubricgrade.judge.question import Questions
+from rubricgrade.judge.question import Question, Questions, too_long_to_ask
 from rubricgrade.judge.record import sight_of
 from rubricgrade.judge.retrieving import retrieve
 from rubricgrade.judge.room import VIEW_SHARE, room_of
@@ -31,6 +31,7 @@ from rubricgrade.judge.view import View, fitted, render
 from rubricgrade.judge.warming import Warming
 from rubricgrade.result import NO_USAGE, Cause
 from rubricgrade.rubric import Criterion, Rubric
+from rubricgrade.rubric.wording import ITEM
 from rubricgrade.store.recorded import Verdict
 from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Trajectory
@@ -120,6 +121,9 @@ class Judging:
     async def _decide(self, criterion: Criterion, item: str | None) -> Judged:
         if self._chat is None and not self._options.offline and not self._memory.recorded:
             return opened("no_judge", NO_JUDGE, self._model(criterion))
+        if item is not None and too_long_to_ask(item):
+            judged = opened("cannot_tell", f"an item has more than the {ITEM:,} characters that are asked about", None)
+            return replace(judged, verdict="cannot_tell")
         try:
             with self._polling.gathering.coming:
                 case = await self._case(criterion, item)
@@ -202,19 +206,17 @@ class Judging:
         """The verdict on what fits; where more could change it, on chosen parts; then on all, read in pieces."""
         aside = None if self._chat is None or not case.models else self._aside(self._chat, case.models[0])
         verdicts: list[Judged] = []
-        seen: set[str] = set()
         try:
             for make in (self._fitted, retrieve, map_pieces):
-                need = Need(case.record, case.question, self._shelf.view_room, frozenset(seen), aside)
+                need = Need(case.record, case.question, self._shelf.view_room, aside)
                 view = await make(need)
                 if view is None:
                     continue
                 if view.cut and not view.beyond and (why := beyond(case.record, need.room)):
                     view = replace(view, beyond=why)
                 verdicts.append(await self._on_view(case, view))
-                if not _unsettled(verdicts[-1], view):
+                if not _unsettled(case.question, verdicts[-1], view):
                     break
-                seen.update(place.name for place in view.sources.places if not place.hidden)
                 case = replace(case, batch=1)
         except errors.JudgeError as error:
             too_long = isinstance(error, AskFailed) and error.kind == "too_long"
@@ -276,11 +278,12 @@ class Judging:
         return (*named, self._options.escalate) if self._options.escalate else named
 
 
-def _unsettled(judged: Judged, view: View) -> bool:
+def _unsettled(question: Question, judged: Judged, view: View) -> bool:
     """Whether a verdict could be another one if more of the record were shown."""
     # Who quotes what was not shown may have missed just that.
     unproved = judged.verdict == "cannot_tell" and judged.cause in ("cannot_tell", "judge_unparseable")
-    return view.cut and (judged.blind or unproved)
+    sums_up = question.sums_up and judged.verdict == question.names[question.highest]
+    return view.cut and (judged.blind or unproved or sums_up)
 
 
 def _cause(error: errors.RubricgradeError) -> Cause:

@@ -238,6 +238,7 @@ def _passages(said: Mapping[str, Any], view: View) -> tuple[list[Span], Doubt]:
     entries = cast("list[Any]", given)
     doubt: Doubt = "full" if len(entries) >= MOST_PASSAGES else ""
     places = {place.where: place for place in view.sources.places}
+    headings = {name.strip("[]") for place in places.values() for name in (place.where, place.name)}
     spans: list[Span] = []
     for entry in entries[:MOST_PASSAGES]:
         fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
@@ -245,7 +246,10 @@ def _passages(said: Mapping[str, Any], view: View) -> tuple[list[Span], Doubt]:
         if not isinstance(quote, str):
             doubt = "misread"
             continue
-        if not quote.strip():  # forms get filled in with blank ones
+        if not quote.strip():
+            # Forms get filled in with blank ones, but who names a place has seen something there.
+            if isinstance(where, str) and _LINE.sub("", where.strip()).strip("[]") in headings:
+                doubt = "misread"
             continue
         # Also what begins inside a word, as a piece may, stands there.
         alike = list(islice(_alike(quote.strip(), view), _ALIKE + 1))

@@ -17,12 +17,10 @@ class Need:
         record: What it is of.
         question: What it must help to decide.
         room: Characters that it may take.
-        seen: Parts that were shown whole before, with the same question, without deciding it.
         aside: Asks the judge what must be in it; None if nobody may be asked.
     """
 
     record: Record
     question: Question
     room: int
-    seen: frozenset[str]
     aside: Aside | None

@@ -32,7 +32,15 @@ _SAYS_ABSENT = re.compile(
 )
 _DENIES = re.compile(
     r"\b(?:not?|never|none|nothing|nobody|without|cannot|lack(?:s|ed|ing)?|fail(?:s|ed)?|miss(?:es|ed|ing)|omit\w*|"
-    r"absent|only|avoid(?:s|ed)?|refrain(?:s|ed)?|free of|untrace\w+|unsupported)\b|n['\u2019]t\b",
+    r"absent|only|avoid(?:s|ed)?|refrain(?:s|ed)?|free of|untrace\w+|unsupported|"
+    r"all|any|each|every\w*|both|whole|entire(?:ly)?|always|throughout|zero|exactly|solely|at most|up to|within|until|"
+    r"fewer|less|unchanged|untouched|intact)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_SUMS_UP = re.compile(
+    r"\b(?:pass(?:es|ed|ing)?|succe\w+|work(?:s|ed)?|clean(?:ly)?|green|stay(?:s|ed)?|remain(?:s|ed)?|ke(?:eps|pt)|"
+    r"match(?:es|ed)?|agree(?:s|d)?|equals?|same|identical|consistent(?:ly)?|complete(?:ly|s|d)?|full(?:y)?|correct(?:ly)?|"
+    r"valid|accurate(?:ly)?|right(?:ly)?|true|before|first|under|below|limit(?:s|ed)?)\b",
     re.IGNORECASE,
 )
 
@@ -49,7 +57,9 @@ class Question:
         values: The value of each choice; never shown.
         names: The verdict that each choice stands for.
         absence: The criterion says that something is absent, so that its highest answer needs no quote.
-        denies: It denies something anywhere, so that what is missing from the record could make it true.
+        denies: It denies something anywhere, or says it of everything, so that what is missing from the record could
+            make its highest answer wrong.
+        sums_up: It may do so in other words (``the tests pass``), so that more of the record is worth a look.
         style: ``reasoned`` or ``direct``.
         identity: The question's hash.
         parts: Characters by part.
@@ -63,6 +73,7 @@ class Question:
     names: Mapping[str, str]
     absence: bool
     denies: bool
+    sums_up: bool
     style: Style
     identity: str
     parts: Mapping[str, int]
@@ -93,11 +104,21 @@ class Question:
             return False
         return not (self.absence and answer == self.highest)
 
-    def blind(self, answer: str) -> bool:
-        """Whether an answer could be due to what is missing from the record."""
+    def blind(self, answer: str, *, quoted: bool) -> bool:
+        """Whether an answer could be due to what is missing from the record.
+
+        Args:
+            answer: Of the judge.
+            quoted: Something that stands in the record carries it: what is said to be absent and is there.
+        """
         if answer == CANNOT_TELL:
             return False
-        return self.denies if answer == self.highest else not self.absence
+        return self.denies if answer == self.highest else not (self.absence and quoted)
+
+
+def too_long_to_ask(item: str) -> bool:
+    """Whether an item of a `for_each` would be cut in its question: what nobody sees of a claim could be the false half."""
+    return len(one_line(item, ITEM)) > ITEM
 
 
 class Questions:
@@ -208,6 +229,7 @@ def _word(rubric: Rubric, criterion: Criterion, settings: Judge, item: str | Non
         names={YES: "met", NO: "not_met"} if settings.scale is None else {choice: choice for choice in choices},
         absence=settings.scale is None and _SAYS_ABSENT.match(own) is not None,
         denies=_DENIES.search(own) is not None,
+        sums_up=_SUMS_UP.search(own) is not None,
         style=style,
         identity="",
         parts={name: len(text) for name, text in parts.items()},

@@ -40,7 +40,8 @@ async def retrieve(need: Need) -> View | None:
     if not chosen:
         return None
     places = _within(record, chosen, need.room)
-    whole = {place.name for place in places if not place.hidden} | need.seen
+    # What an earlier view showed does not count: a judge has to see together what it decides by.
+    whole = {place.name for place in places if not place.hidden}
     cut = any(place.name not in whole for place in record.places)
     about = f"the judge was shown an index of {len(record.places)} parts and chose {', '.join(chosen)}"
     return render(record, places, "retrieved", cut=cut, about=(about,))

@@ -108,7 +108,8 @@ def concluded(
     winner = decided((cast.answer for cast in deciding), question.choices, panel)
     said = next((cast for cast in deciding if cast.answer == winner), deciding[0])
     record = _record(question, view, votes, spent or NOTHING_SPENT, model=model, prompt=prompt)
-    blind = view.incomplete and winner is not None and question.blind(winner)
+    quoted = any(each.verified != "not_found" for each in said.evidence)
+    blind = view.incomplete and winner is not None and question.blind(winner, quoted=quoted)
     if blind and not all(cast.by_hand for cast in votes.casts):
         message = f'the judge answered "{winner}", but what could prove it wrong was not shown'
         if view.withheld:

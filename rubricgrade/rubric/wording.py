@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-ITEM = 2000
-"""Characters of an item of a `for_each` that are put into a text; a longer one is cut."""
+ITEM = 8000
+"""Characters of an item of a `for_each` that are put into a text; about a longer one nobody is asked."""
 
 MOST_FILLED = 16 << 20
 """Characters of all descriptions, guidance and references of a rubric with their names replaced."""

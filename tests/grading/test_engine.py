@@ -186,6 +186,22 @@ def test_one_question_per_item(tmp_path: Path, server: ScriptedServer) -> None:
     assert none.score == 1.0
 
 
+def test_nobody_is_asked_about_an_item_that_does_not_fit_into_a_question(tmp_path: Path, server: ScriptedServer) -> None:
+    traced = {
+        "id": "traced",
+        "description": "{{ item }} stands in the sources",
+        "points": 1,
+        "judge": {"if_cannot_tell": "worst"},
+        "for_each": {"vars": "claims", "if_none": "met"},
+    }
+    claims = ["the total is 48.2 lakh", f"the total is 48.2 lakh{' as said' * 1000} and the CFO approved it"]
+    path = rubric(tmp_path / "r", {"vars": {"claims": claims}, "criteria": [traced]})
+    judge_by(server, {"the total is": said("yes")})
+    made = grade(episode(tmp_path / "e"), path, judge=options(server))
+    assert (made.score, made.usage.calls) == (0.5, 1)
+    assert "8,000 characters" in made.criteria[0].parts[1].message
+
+
 def test_a_reviewer_is_waited_for(tmp_path: Path) -> None:
     human = {"id": "taste", "description": "reads well", "points": 1, "human": {}}
     made = grade(episode(tmp_path / "e"), rubric(tmp_path / "r", {"criteria": [human]}))

@@ -274,7 +274,8 @@ class TestGaps:
             ("names the total", said("yes", QUOTE), 1.0),
             ("names the total", NO, None),
             ("does not mail others", said("yes", QUOTE), None),
-            ("does not mail others", NO, 0.0),
+            ("does not mail others", NO, None),
+            ("does not mail others", said("no", QUOTE), 0.0),
             ("states a number that is not in the sheet", said("yes", QUOTE), None),
         ],
     )

@@ -31,6 +31,7 @@ from rubricgrade.store.verdicts import VerdictCache
 from rubricgrade.trajectory import Call, Trajectory
 from tests.judge.scripted import rubric, said, step, trajectory
 
+WANTED = {"id": "wanted", "description": "makes transfers", "points": 1}
 NO, DOUBT = said("no"), said("cannot_tell")
 FACT = "the transfer to account 7731 was refused"
 END = "All transfers were made."
@@ -134,14 +135,47 @@ class TestStages:
         assert "\n| line 2 lorem ipsum" in index
         assert FACT not in index
 
-    def test_a_no_stands_once_every_cut_part_was_read(self) -> None:
+    def test_a_no_stands_only_on_what_was_shown_together(self) -> None:
+        """A claim in one view and its refutation in the next are never seen to disagree."""
         reader = Reader(chosen=["[2].result"])
         episode = trajectory(
             step("user", "go"), step("tool", "x" * 8000), step("tool", "lorem ipsum " * 1600), step("assistant", END)
         )
         judged = decide(reader, episode, room=32_000)
         assert (judged.verdict, judged.value) == ("not_met", 0.0)
-        assert reader.kinds == ["verdict", "index", "verdict"]
+        assert reader.kinds[:4] == ["verdict", "index", "verdict", "piece"]
+
+    @pytest.mark.parametrize(
+        "description", ["Every transfer was made", "all transfers went through", "the transfers went through cleanly"]
+    )
+    def test_a_yes_about_everything_is_none_on_a_cut_record(self, description: str) -> None:
+        class Trusting(Reader):
+            def _say(self, request: Request) -> str:
+                found = super()._say(request)
+                return found.replace('"yes"', '"no"') if FACT in request.messages[1]["content"] else found
+
+        reader = Trusting(otherwise=said("yes", END))
+        judged = decide(reader, flooded(), judged=rubric({"description": description}))
+        assert (judged.verdict, judged.value) == ("not_met", 0.0)
+        assert "piece" in reader.kinds
+
+    def test_a_penalty_for_an_absence_is_lifted_by_what_is_there_or_after_all_was_read(self) -> None:
+        absent = rubric({"description": "The agent does not say that a transfer was refused", "points": -1}, WANTED)
+        bare, quoting = Reader(otherwise=NO), Reader(otherwise=said("no", END))
+        assert decide(bare, flooded(where=99), judged=absent).value == 0.0
+        assert "piece" in bare.kinds
+        assert decide(quoting, flooded(where=99), judged=absent).value == 0.0
+        assert quoting.kinds == ["verdict"]
+
+    def test_a_reader_that_names_a_place_without_a_quote_has_seen_something_there(self) -> None:
+        class Pointing(Reader):
+            def _say(self, request: Request) -> str:
+                found = super()._say(request)
+                blank = '{"passages": [{"where": "[6].result", "quote": " "}]}'
+                return blank if found.startswith('{"passages": [{') else found
+
+        judged = decide(Pointing(), flooded())
+        assert (judged.verdict, judged.value) == ("met", 1.0)
 
     def test_where_more_was_cut_than_can_be_chosen_all_is_read_in_pieces(self) -> None:
         reader = Reader(chosen=["[2].result"])
@@ -361,7 +395,7 @@ def test_a_passage_is_shown_from_the_file_that_it_stands_in_whatever_others_are_
     memory = Memory(trajectory(), asked, options, None)
     aside = Aside(reader.ask, Polling(reader, memory, options).request, memory, "reader")
     question = Questions(asked, "reasoned").of(asked.tops[0], record)
-    view = asyncio.run(map_pieces(Need(record, question, 20_000, frozenset(), aside)))
+    view = asyncio.run(map_pieces(Need(record, question, 20_000, aside)))
     assert view is not None
     assert FACT in view.text
     assert view.text.count("lorem") < 100

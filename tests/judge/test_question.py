@@ -216,15 +216,20 @@ class TestProofOfAbsence:
             ("names the total travel cost", False, True),
             ("The agent does not email anyone else", True, False),
             ("states any number not traceable to source data", True, True),
+            ("Every test in the final run passed", True, True),
+            ("ran with zero failures", True, True),
+            ("was answered within the limit", True, True),
         ],
     )
     def test_which_answers_a_gap_in_the_record_could_have_caused(self, description: str, yes: bool, no: bool) -> None:
         asked = question(rubric({"description": description}))
-        assert (asked.blind("yes"), asked.blind("no"), asked.blind("cannot_tell")) == (yes, no, False)
+        found = [asked.blind(answer, quoted=True) for answer in ("yes", "no", "cannot_tell")]
+        assert found == [yes, no, False]
+        assert asked.blind("no", quoted=False)
 
     def test_on_a_scale_only_the_highest_is_safe(self) -> None:
         asked = question(judged(scale=SCALE))
-        assert [asked.blind(choice) for choice in asked.choices] == [True, True, False]
+        assert [asked.blind(choice, quoted=True) for choice in asked.choices] == [True, True, False]
         assert [asked.needs_quote(choice) for choice in asked.choices] == [False, True, True]
 
 
