@@ -33,14 +33,14 @@ _SAYS_ABSENT = re.compile(
 _DENIES = re.compile(
     r"\b(?:not?|never|none|nothing|nobody|without|cannot|lack(?:s|ed|ing)?|fail(?:s|ed)?|miss(?:es|ed|ing)|omit\w*|"
     r"absent|only|avoid(?:s|ed)?|refrain(?:s|ed)?|free of|untrace\w+|unsupported|"
-    r"all|any|each|every\w*|both|whole|entire(?:ly)?|always|throughout|zero|exactly|solely|at most|up to|within|until|"
-    r"fewer|less|unchanged|untouched|intact)\b|n['\u2019]t\b",
+    r"all|each|every\w*|always|throughout|zero|exactly|solely|at most|unchanged|untouched|intact)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
 _SUMS_UP = re.compile(
     r"\b(?:pass(?:es|ed|ing)?|succe\w+|work(?:s|ed)?|clean(?:ly)?|green|stay(?:s|ed)?|remain(?:s|ed)?|ke(?:eps|pt)|"
     r"match(?:es|ed)?|agree(?:s|d)?|equals?|same|identical|consistent(?:ly)?|complete(?:ly|s|d)?|full(?:y)?|correct(?:ly)?|"
-    r"valid|accurate(?:ly)?|right(?:ly)?|true|before|first|under|below|limit(?:s|ed)?)\b",
+    r"valid|accurate(?:ly)?|right(?:ly)?|true|before|until|first|under|below|within|up to|fewer|less|limit(?:s|ed)?|any|"
+    r"whole|entire(?:ly)?)\b",
     re.IGNORECASE,
 )
 
@@ -59,7 +59,8 @@ class Question:
         absence: The criterion says that something is absent, so that its highest answer needs no quote.
         denies: It denies something anywhere, or says it of everything, so that what is missing from the record could
             make its highest answer wrong.
-        sums_up: It may do so in other words (``the tests pass``), so that more of the record is worth a look.
+        sums_up: It may do so in other words (``the tests pass``, ``within the limit``), so that all of the record is
+            worth a look where it can be had.
         style: ``reasoned`` or ``direct``.
         identity: The question's hash.
         parts: Characters by part.

@@ -186,7 +186,7 @@ def test_one_question_per_item(tmp_path: Path, server: ScriptedServer) -> None:
     assert none.score == 1.0
 
 
-def test_nobody_is_asked_about_an_item_that_does_not_fit_into_a_question(tmp_path: Path, server: ScriptedServer) -> None:
+def test_nobody_is_asked_about_an_item_that_a_question_has_no_room_for(tmp_path: Path, server: ScriptedServer) -> None:
     traced = {
         "id": "traced",
         "description": "{{ item }} stands in the sources",

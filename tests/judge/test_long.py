@@ -146,7 +146,7 @@ class TestStages:
         assert reader.kinds[:4] == ["verdict", "index", "verdict", "piece"]
 
     @pytest.mark.parametrize(
-        "description", ["Every transfer was made", "all transfers went through", "the transfers went through cleanly"]
+        "description", ["Every transfer was made", "all transfers went through", "the transfers stay within the limit"]
     )
     def test_a_yes_about_everything_is_none_on_a_cut_record(self, description: str) -> None:
         class Trusting(Reader):

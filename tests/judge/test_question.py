@@ -218,7 +218,6 @@ class TestProofOfAbsence:
             ("states any number not traceable to source data", True, True),
             ("Every test in the final run passed", True, True),
             ("ran with zero failures", True, True),
-            ("was answered within the limit", True, True),
         ],
     )
     def test_which_answers_a_gap_in_the_record_could_have_caused(self, description: str, yes: bool, no: bool) -> None:
