@@ -104,7 +104,7 @@ class Words:
 
 
 def _almost_equal(one: str, other: str) -> bool:
-    """Whether two words are the same but for what inflects them: "expense", "expenses", but not "employer", "employee"."""
+    """Whether two words are forms of one: "expense" and "expenses", but not "employer" and "employee"."""
     if one == other:
         return True
     shorter, longer = sorted((len(one), len(other)))

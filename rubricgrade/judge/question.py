@@ -39,8 +39,8 @@ _DENIES = re.compile(
 _SUMS_UP = re.compile(
     r"\b(?:pass(?:es|ed|ing)?|succe\w+|work(?:s|ed)?|clean(?:ly)?|green|stay(?:s|ed)?|remain(?:s|ed)?|ke(?:eps|pt)|"
     r"match(?:es|ed)?|agree(?:s|d)?|equals?|same|identical|consistent(?:ly)?|complete(?:ly|s|d)?|full(?:y)?|correct(?:ly)?|"
-    r"valid|accurate(?:ly)?|right(?:ly)?|true|before|until|first|under|below|within|up to|fewer|less|limit(?:s|ed)?|any|"
-    r"whole|entire(?:ly)?)\b",
+    r"valid|accurate(?:ly)?|right(?:ly)?|true|before|until|first|under|below|within|up to|fewer|less|limit(?:s|ed)?|"
+    r"any|whole|entire(?:ly)?)\b",
     re.IGNORECASE,
 )
 
@@ -118,7 +118,7 @@ class Question:
 
 
 def too_long_to_ask(item: str) -> bool:
-    """Whether an item of a `for_each` would be cut in its question: what nobody sees of a claim could be the false half."""
+    """Whether an item of a `for_each` would be cut in its question: what nobody sees could be the false half."""
     return len(one_line(item, ITEM)) > ITEM
 
 
