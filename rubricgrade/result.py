@@ -43,6 +43,9 @@ server was stopped, or it met a defect of this package.
 """
 
 Fixed = Literal["met", "not_met", "cannot_tell", "not_applicable", "not_run", "error"]
+RECORDED = "recorded"
+"""In the place of a judge's name: recorded verdicts decided, or were to."""
+
 NO_VERDICT: frozenset[Fixed] = frozenset({"not_run", "error"})
 """What stands in a verdict's place where nothing was found out."""
 

@@ -60,6 +60,7 @@ class Row(Value):
         criterion: Its id; None: all criteria with two answers that people labelled.
         scale: Whether it has a scale.
         decisions: The judge's, labelled or not, those without a verdict included.
+        open: How many of these have none; they are in no rate.
         labelled: Decisions that people answered with a majority.
         split: Decisions on which people had none; they are in no measure.
         trajectories: With a labelled decision.
@@ -79,7 +80,7 @@ class Row(Value):
         prevalence_gap: The judge's rate less people's.
         alpha_people: Krippendorff's alpha of people among themselves: the ceiling.
         alpha_with_judge: The same with the judge as one more.
-        pass_rate: The judge's rate of ``met`` over all decisions.
+        pass_rate: The judge's rate of ``met`` over all decisions with a verdict.
         pass_rate_rogan_gladen: The same, corrected by sensitivity and specificity.
         pass_rate_ppi: The same, corrected by the mean error.
         automatic: Whether the judge may decide alone; else it may only flag.
@@ -89,6 +90,7 @@ class Row(Value):
     criterion: str | None
     scale: bool
     decisions: int
+    open: int
     labelled: int
     split: int
     trajectories: int
@@ -217,6 +219,7 @@ def _row(
         criterion=criterion,
         scale=scale is not None,
         decisions=len(decisions),
+        open=sum(each.judge is None for each in decisions),
         labelled=len(labelled),
         split=sum(bool(each.people) and each.person is None for each in decisions),
         trajectories=len({each.trajectory for each in labelled}),

@@ -74,8 +74,8 @@ def trouble(model: str, how: Options, *, here: bool = True) -> str | None:
         return words
     if how.max_cost is not None and price_of(model, how.extra) is None:
         return (
-            f"{model}: its price is not known, so no cap of costs can be kept. Give input_cost_per_token and "
-            "output_cost_per_token (US dollars) in the extra settings, for an agent with --price, or set no cap."
+            f"{model}: its price is not known, so no cap of costs can be kept. Give it (--judge-price for a judge, "
+            "--price for an agent, in Python input_cost_per_token and output_cost_per_token in `extra`), or set no cap."
         )
     return None
 

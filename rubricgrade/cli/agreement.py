@@ -229,7 +229,12 @@ def _details(row: Row) -> Iterator[str]:
         yield f"{name}: Krippendorff's alpha of people {row.alpha_people.value:.2f}, {with_judge}"
     if not row.scale:
         rates = ((row.pass_rate, "judge"), (row.pass_rate_rogan_gladen, "Rogan-Gladen"), (row.pass_rate_ppi, "PPI"))
-        yield f"{name}: pass rate over {row.decisions}: " + ", ".join(f"{by} {_rate(rate)}" for rate, by in rates)
+        yield f"{name}: pass rate over {_decided(row)}: " + ", ".join(f"{by} {_rate(rate)}" for rate, by in rates)
+
+
+def _decided(row: Row) -> str:
+    """How many decisions a rate is of, and how many have no verdict."""
+    return f"{row.decisions - row.open}" + (f" ({row.open} without a verdict left out)" if row.open else "")
 
 
 def _rate(rate: Estimate) -> str:

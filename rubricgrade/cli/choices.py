@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -43,6 +44,26 @@ def finite(value: float | None) -> float | None:
     if value is None or math.isfinite(value):
         return value
     raise typer.BadParameter("is a finite number")
+
+
+def priced(text: str | None) -> dict[str, float]:
+    """Prices per million tokens (``0.25/2``) as litellm names them, per token; empty without any.
+
+    Raises:
+        BadParameter: It is something else.
+    """
+    if text is None:
+        return {}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", text)
+    if found is None:
+        raise typer.BadParameter("is two prices, such as 0.25/2")
+    return {"input_cost_per_token": float(found[1]) / 1e6, "output_cost_per_token": float(found[2]) / 1e6}
+
+
+def price_given(text: str | None) -> str | None:
+    """The same as an option's value, looked at."""
+    priced(text)
+    return text
 
 
 def _number_or(word: str) -> Callable[[str | None], str | None]:
@@ -123,6 +144,15 @@ JudgeMaxTokens = Annotated[
         "as many. Default: 4096.",
     ),
 ]
+JudgePrice = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-price",
+        metavar="IN/OUT",
+        callback=price_given,
+        help="US dollars per million of the judge's tokens, where the price list has none.",
+    ),
+]
 _STYLES = "reasoned: reasoning, quotes, answer; direct: the answer only, without quotes, for small models."
 JudgeStyle = Annotated[Style, typer.Option("--judge-style", help=_STYLES)]
 JudgeStyleFirst = Annotated[Style, typer.Option("--style", "--judge-style", help=_STYLES)]
@@ -193,6 +223,7 @@ class JudgingBesideAgent:
     judge_tpm: JudgeTpm = None
     judge_per_provider: JudgePerProvider = None
     judge_max_tokens: JudgeMaxTokens = None
+    judge_price: JudgePrice = None
     judge_style: JudgeStyle = Style.reasoned
     votes: Votes = None
     batch: Batch = None
@@ -256,6 +287,7 @@ def judge_options(judging: JudgingBesideAgent, *, concurrency: int = 8) -> Judge
         tokens_per_minute=judging.judge_tpm,
         per_provider=judging.judge_per_provider,
         max_tokens=judging.judge_max_tokens,
+        extra=priced(judging.judge_price),
         style=judging.judge_style.value,
         votes="adaptive" if votes == "adaptive" else int(votes) if votes else None,
         batch="all" if batch == "all" else int(batch) if batch else None,

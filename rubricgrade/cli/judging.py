@@ -12,12 +12,14 @@ import typer
 from rubricgrade.cli.choices import (
     JudgeBaseFirst,
     JudgeMaxTokens,
+    JudgePrice,
     JudgeRpm,
     JudgeStyleFirst,
     JudgeTpm,
     MaxCost,
     Style,
     finite,
+    priced,
 )
 from rubricgrade.cli.interrupts import complete
 from rubricgrade.cli.output import print_json
@@ -44,6 +46,7 @@ def check(
     repeats: Annotated[int, typer.Option(min=2, max=20, help="How often each plain question is asked.")] = 3,
     style: JudgeStyleFirst = Style.reasoned,
     judge_max_tokens: JudgeMaxTokens = None,
+    judge_price: JudgePrice = None,
     max_cost: MaxCost = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls at a time.")] = 8,
     judge_rpm: JudgeRpm = None,
@@ -73,6 +76,7 @@ def check(
         per_minute=judge_rpm,
         tokens_per_minute=judge_tpm,
         timeout=timeout,
+        extra=priced(judge_price),
         cache=False,
     )
     if words := trouble(model, options):

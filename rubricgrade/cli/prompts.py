@@ -28,7 +28,12 @@ def print_prompts(item: ItemResult, cache: Path | None) -> None:
     for digest in hashes:
         texts = store.prompt(digest)
         if texts is None:
-            raise InputError(Fault(f"the prompt {digest} is not kept here{_elsewhere(item)}", str(store.path)))
+            raise InputError(
+                Fault(
+                    f"the prompt {digest} is not kept here{_elsewhere(item)}; another cache is named by --cache FILE",
+                    str(store.path),
+                )
+            )
         for place, text in enumerate(texts, 1):
             sys.stdout.write(f"[message {place} of {len(texts)}]\n{visible(text, lines=True)}\n")
 

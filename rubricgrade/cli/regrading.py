@@ -68,13 +68,16 @@ def regrade(
     options = judge_or_recorded(
         judging, [*([] if rubric is None else [rubric_file(rubric)]), *rubrics_of(tasks.values())]
     )
+    attempts = [one for one in attempts_of(place, manifest) if one.line.task in tasks]
     if another is not None:
-        _say_foreign(another, [one for one in attempts_of(place, manifest) if one.line.task in tasks], str(place))
+        _say_foreign(another, attempts, str(place))
     if dry_run:
         from rubricgrade.cli.planning import print_plan
 
         print_plan(complete(plan_again(place, rubric=another, only=only, judge=options)), json=json)
         return
+    if not (judging.judge or judging.offline or judging.verdicts):
+        _check_nobody_is_missed(attempts, {task: another or one.rubric for task, one in tasks.items()})
     if_interrupted("new grades so far are kept; the same command grades all again, with judges' answers from the cache")
     again = regrade(
         place, rubric=another, only=only, judge=options, concurrency=concurrency, executor=choose_executor(executor)
@@ -107,6 +110,26 @@ def _say_foreign(rubric: Rubric, attempts: Iterable[Attempt], run: str) -> None:
             f"warning: rubric {rubric.id!r} is another one than these tasks have been graded by: {named}{rest}. Its "
             "grades will be their current ones; the others stay. For some tasks only: --task ID; back again: "
             f"rubricgrade regrade {run}"
+        )
+
+
+def _check_nobody_is_missed(attempts: Iterable[Attempt], rubrics: Mapping[str, Rubric]) -> None:
+    """What a model has decided is not to be left open because nobody thought of naming it again.
+
+    Raises:
+        InputError: Such a model has graded some attempts whose rubric still asks a judge.
+    """
+    from rubricgrade.errors import InputError
+    from rubricgrade.result import RECORDED
+
+    asking = {task for task, rubric in rubrics.items() if any(leaf.judge is not None for leaf in rubric.leaves())}
+    judges = {one.grade.judge.id for one in attempts if one.line.task in asking and one.grade and one.grade.judge}
+    models = sorted(judges - {RECORDED})
+    if models:
+        raise InputError(
+            f"these attempts were judged by {', '.join(models)}, and nobody is named to judge them now; name a judge, "
+            f"with its address if it has one of its own (--judge {models[0]} --judge-api-base URL), or say --offline "
+            "for recorded verdicts and the cache alone"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,8 @@ from rubricgrade.cli.choices import (
     JudgingBesideAgent,
     judge_or_recorded,
     judged,
+    price_given,
+    priced,
     rubrics_of,
 )
 from rubricgrade.cli.expecting import takes, task_folders
@@ -82,7 +83,9 @@ def run(
     price: Annotated[
         str | None,
         typer.Option(
-            metavar="IN/OUT", help="The agent's model: US dollars per million tokens, where the price list has none."
+            metavar="IN/OUT",
+            callback=price_given,
+            help="The agent's model: US dollars per million tokens, where the price list has none.",
         ),
     ] = None,
     parallel_calls: Annotated[
@@ -128,7 +131,7 @@ def run(
         per_minute=rpm,
         max_cost=left,
         temperature=temperature,
-        extra={} if price is None else _price(price),
+        extra=priced(price),
     )
     plan = Plan(
         tasks=loaded,
@@ -183,14 +186,6 @@ def _stopped(error: JudgeError, context: typer.Context, place: Place) -> int:
 
     note(f"{error}\nwith a larger cap, or none: {_to_go_on(context, place, without=frozenset({'max_cost'}))}")
     return Exit.COST_CAP
-
-
-def _price(text: str) -> dict[str, float]:
-    """Prices per million tokens as litellm names them, per token."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", text)
-    if found is None:
-        raise typer.BadParameter("is two prices, such as 0.25/2", param_hint="--price")
-    return {"input_cost_per_token": float(found[1]) / 1e6, "output_cost_per_token": float(found[2]) / 1e6}
 
 
 def _check_has_model(agent: str, options: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,6 +61,7 @@ def print_standing(standing: RunStanding, run: object) -> None:
         run: Its place, for the command that grades it again.
     """
     from rubricgrade.report.visible import one_line
+    from rubricgrade.result import RECORDED
     from rubricgrade.runs.raising import told
 
     categories = [row.model_copy(update={"name": f"category {row.name}"}) for row in standing.categories]
@@ -73,9 +75,11 @@ def print_standing(standing: RunStanding, run: object) -> None:
     if overall.ungraded:
         note(f"ungraded, and in no number: {count(overall.ungraded, 'attempt')}")
     for row in standing.opened:
-        note(f"  {row.cause}: {count(row.attempts, 'attempt')}, such as {row.home} ({one_line(row.why, 300)})")
+        note(f"  {row.cause}: {count(row.grades, 'attempt')}, such as {row.name} ({one_line(row.why, 300)})")
     if standing.opened:
-        note(f"what is at fault mended, grade again: rubricgrade regrade {run}")
+        judge = next((row.judge for row in standing.opened if row.judge not in {None, RECORDED}), None)
+        named = f" --judge {shlex.quote(judge)}, its other options as before" if judge else ""
+        note(f"what is at fault mended, grade again: rubricgrade regrade {run}{named}")
     if standing.without_grade:
         rewards = count(standing.without_grade, "reward")
         note(f"{rewards} without a grade file, ungraded therefore; to grade again: rubricgrade regrade {run}")

@@ -34,7 +34,7 @@ def show(
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the judge's prompt for --criterion as it was sent.")
     ] = False,
-    cache: Annotated[Path | None, typer.Option(metavar="DIR", help="The verdict cache that keeps the prompt.")] = None,
+    cache: Annotated[Path | None, typer.Option(metavar="FILE", help="The verdict cache that keeps the prompt.")] = None,
 ) -> None:
     """Print a grade: gates, points, verdicts, reasoning, and every quote with its place and whether it was found.
 

@@ -14,7 +14,7 @@ from rubricgrade.grading.asked import check_judge, judged_criteria, names_judge
 from rubricgrade.judge import Documents, JudgeOptions, Judging
 from rubricgrade.judge.options import models_of
 from rubricgrade.judge.question import Questions
-from rubricgrade.result import Subject
+from rubricgrade.result import RECORDED, Subject
 from rubricgrade.rubric import Rubric
 from rubricgrade.store.recorded import Verdict
 from rubricgrade.store.verdicts import VerdictCache
@@ -125,7 +125,7 @@ class Judges:
         if not _judged(rubric):
             return None
         options = self.options
-        name = "recorded" if options.offline or options.verdicts else None
+        name = RECORDED if options.offline or options.verdicts else None
         name = self._model(rubric) or name
         if name is None:
             return None

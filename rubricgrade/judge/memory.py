@@ -225,7 +225,7 @@ class Memory:
                 options.temperature,
                 options.max_tokens,
                 options.style,
-                dict(options.extra),
+                options.sent,
                 # An answer that counted without a quote must not stand in the way of one that has it.
                 options.unverified,
             ]

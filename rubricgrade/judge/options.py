@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from rubricgrade.chat.prices import is_rate
 from rubricgrade.errors import Fault, InputError
 
 Style = Literal["reasoned", "direct"]
@@ -51,7 +52,8 @@ class JudgeOptions:
             opens every verdict of that trajectory.
         max_characters: Of one prompt; a longer record is cut, or shown in parts, and says so. About four make a token.
             None: what the smallest of the models takes, if that is known, and at most 400,000.
-        extra: Passed to the provider as it is.
+        extra: Passed to the provider as it is; but for ``input_cost_per_token`` and ``output_cost_per_token``, US
+            dollars of a model that the price list does not know.
 
     Raises:
         InputError: A setting can't be used.
@@ -115,8 +117,13 @@ class JudgeOptions:
             "unverified": self.unverified,
             "canary": self.canary,
             "max_characters": self.max_characters,
-            "extra": dict(self.extra),
+            "extra": self.sent,
         }
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """What of `extra` goes to the provider: prices don't."""
+        return {name: value for name, value in self.extra.items() if not is_rate(name)}
 
 
 def models_of(names: str | None) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     if any(NOBODY in note for note in notes):
         yield "No judge is named, so nobody would be asked; the figures are for any one model. Name it with --judge."
     elif plan.total.cost is None:
-        yield "A price is not known: give input_cost_per_token and output_cost_per_token in the judge's extra settings."
+        yield "A price is not known: give it with --judge-price IN/OUT, or in Python as `extra`."
     for fault in plan.faults:
         yield f"not planned: {visible(fault)}"
 

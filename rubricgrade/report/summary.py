@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from rubricgrade.report.exits import Exit
 from rubricgrade.report.numbers import count, number
 from rubricgrade.result import Grade
+from rubricgrade.runs.opened import Opened, opened
 from rubricgrade.runs.raising import Raising, raising
 
 CLOSE = 1e-9
@@ -27,6 +28,7 @@ class Summary(BaseModel):
         missing: Trajectories without a grade, because grading was interrupted.
         skipped: Faults of trajectories that could not be read and were left out, as was asked.
         causes: How many ungraded ones have each (first) cause.
+        opened: The same, with what the first of each says.
         mean: Mean score over graded and gated, 0 to 1; None when there are none. An ungraded one is in no mean.
         counted: How many the mean is over.
         cost: US dollars of all judge calls; None when any of it is unknown.
@@ -52,6 +54,7 @@ class Summary(BaseModel):
     gated: int
     ungraded: int
     causes: dict[str, int]
+    opened: tuple[Opened, ...] = ()
     mean: float | None
     counted: int
     cost: float | None
@@ -97,6 +100,7 @@ def summarise(
         gated=statuses["gated"],
         ungraded=statuses["ungraded"],
         causes=dict(sorted(Counter(str(grade.cause) for grade in grades if grade.status == "ungraded").items())),
+        opened=opened((grade.trajectory.id, grade) for grade in grades),
         mean=mean,
         counted=len(scores),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),

@@ -65,6 +65,8 @@ def summary_lines(summary: Summary) -> Iterator[Text]:
     )
     if summary.causes:
         yield Text("ungraded because: " + ", ".join(f"{cause} {n}" for cause, n in summary.causes.items()))
+    for row in summary.opened:
+        yield Text(f"  {row.cause}, such as {one_line(row.name, NAME_LENGTH)} ({one_line(row.why, 300)})")
     if summary.mean is not None:
         yield Text(f"mean score {number(summary.mean)} over {summary.counted} graded or gated")
     yield Text(f"judge: {count(summary.calls, 'call')}, {_tokens(summary)}cost {money(summary.cost)}")

@@ -17,6 +17,7 @@ from rubricgrade.episode.task import Task
 from rubricgrade.errors import CheckError, Fault, InputError, JudgeError, SandboxError
 from rubricgrade.grading.asked import check_judge
 from rubricgrade.judge.options import JudgeOptions
+from rubricgrade.result import RECORDED
 from rubricgrade.runs.executing import Executor, Local, Terms, Workers
 from rubricgrade.runs.lines import FILE as LINES
 from rubricgrade.runs.lines import Line, line_of
@@ -104,7 +105,7 @@ async def run(
         JudgeError: ``budget``: the cost cap is reached, or it can't be known whether it is.
         StoreError: The run's folder can't be written.
     """
-    judge = plan.judge.model or ("recorded" if plan.judge.verdicts else None)
+    judge = plan.judge.model or (RECORDED if plan.judge.verdicts else None)
     place = place_of(plan.folder)
     wanted = manifest_of(
         place.name,

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from rubricgrade.result import Cause, Grade
+from rubricgrade.result import Grade
 from rubricgrade.runs.lines import Line
 from rubricgrade.runs.manifest import Manifest, read_manifest
+from rubricgrade.runs.opened import Opened, opened
 from rubricgrade.runs.places import Place, Where, place_of
 from rubricgrade.runs.raising import Raising, raising
 from rubricgrade.runs.statistics import interval, mean, pass_all_k, pass_at_k
@@ -93,24 +94,6 @@ class Standing(BaseModel):
     short: tuple[str, ...] = ()
 
 
-class Opened(BaseModel):
-    """Attempts that are ungraded for one cause.
-
-    Attributes:
-        cause: The first of each grade's causes.
-        attempts: How many.
-        home: Of the first of them, below the run's place.
-        why: What its first item says that is open for this cause: ``total: the judge could not be reached``.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cause: Cause
-    attempts: int
-    home: str
-    why: str
-
-
 class RunStanding(BaseModel):
     """How a run stands.
 
@@ -183,27 +166,10 @@ def stand(where: Where, ks: Sequence[int] = ()) -> RunStanding:
         categories=tuple(standing(name, tasks, ks) for name, tasks in categories.items()),
         overall=standing("overall", by_task, ks),
         raising=raising([one.grade for one in found if one.grade is not None]),
-        opened=_opened(found),
+        opened=opened((one.line.home, one.grade) for one in found if one.grade is not None),
         without_grade=sum(one.grade is None and one.line.reward is not None for one in found),
         pass_marks={name: facts.pass_mark for name, facts in sorted(manifest.tasks.items()) if facts.pass_mark != 1},
     )
-
-
-def _opened(attempts: Sequence[Attempt]) -> tuple[Opened, ...]:
-    by_cause: dict[Cause, list[tuple[str, Grade]]] = {}
-    for one in attempts:
-        if one.grade is not None and one.grade.cause is not None:
-            by_cause.setdefault(one.grade.cause, []).append((one.line.home, one.grade))
-    rows = [
-        Opened(cause=cause, attempts=len(ones), home=ones[0][0], why=_why(ones[0][1]))
-        for cause, ones in by_cause.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: -row.attempts))
-
-
-def _why(grade: Grade) -> str:
-    items = (item for item in (*grade.gates, *grade.leaves()) if item.open and item.cause == grade.cause)
-    return next((f"{item.id}: {item.message or item.verdict}" for item in items), "")
 
 
 def standing(name: str, tasks: Mapping[str, Sequence[Scored]], ks: Sequence[int]) -> Standing:

@@ -57,11 +57,15 @@ class CacheInfo:
 
 
 def default_cache() -> Path:
-    """The user's own cache file, below ``$XDG_CACHE_HOME`` or ``~/.cache``. Never in a folder that an agent writes to.
+    """``$RUBRICGRADE_CACHE``, else the user's own file below ``$XDG_CACHE_HOME`` or ``~/.cache``.
+
+    Never in a folder that an agent writes to.
 
     Raises:
         StoreError: The user has no home.
     """
+    if own := os.environ.get("RUBRICGRADE_CACHE"):
+        return Path(own)
     named = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(named) if Path(named).is_absolute() else Path.home() / ".cache"

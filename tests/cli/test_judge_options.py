@@ -136,7 +136,7 @@ def test_a_dry_run_in_words(asked: list[str | Path]) -> None:
     assert done.code == 0, done.err
     assert re.search(r"^one +1 +\d[\d,]* to \d[\d,]* +\d+ to 4,096 +unknown$", done.out, re.MULTILINE)
     assert "no model was called" in done.out
-    assert "input_cost_per_token" in done.out
+    assert "--judge-price IN/OUT" in done.out
 
 
 def test_a_dry_run_for_no_judge_counts_and_says_that_none_is_named(asked: list[str | Path]) -> None:
@@ -164,9 +164,31 @@ def test_cached_tokens_are_in_the_summary(asked: list[str | Path], server: Scrip
     assert "3,000 tokens in (80% cached), 60 out" in plain.out
 
 
+def test_a_model_that_is_on_no_list_has_a_price_too(
+    asked: list[str | Path], tmp_path: Path, server: ScriptedServer
+) -> None:
+    server.script = [completion(json.dumps(said("yes")), usage={"prompt_tokens": 1000, "completion_tokens": 20})]
+    asked[asked.index("--no-cache")] = f"--cache={tmp_path / 'cache.sqlite'}"
+    refused = run(*asked, "--judge", "openai/small", "--max-cost", "5", env=KEY)
+    assert refused.code == 2
+    assert "--judge-price" in refused.err
+    done = run(*asked, "--judge", "openai/small", "--max-cost", "5", "--judge-price", "1/10", env=KEY)
+    assert done.code == 0, done.err
+    assert done.json["summary"]["cost"] == pytest.approx(3 * (1000e-6 + 20 * 10e-6))
+    # What it costs is no part of what it was asked.
+    assert run(*asked, "--judge", "openai/small", env=KEY).json["summary"]["calls"] == 0
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--batch", "0"), ("--batch", "many"), ("--unverified", "maybe"), ("--judge", "a,,b"), ("--escalate", "a,b")],
+    [
+        ("--judge-price", "1"),
+        ("--batch", "0"),
+        ("--batch", "many"),
+        ("--unverified", "maybe"),
+        ("--judge", "a,,b"),
+        ("--escalate", "a,b"),
+    ],
 )
 def test_what_cannot_be_used_is_bad_input(asked: list[str | Path], option: str, value: str) -> None:
     done = run(*asked, option, value)
@@ -184,6 +206,7 @@ JUDGING = ASKING | {
     "--unverified",
     "--judge-style",
     "--judge-max-tokens",
+    "--judge-price",
     "--judge-tpm",
     "--judge-per-provider",
     "--canary",
@@ -201,7 +224,7 @@ def test_every_verb_that_judges_has_the_same_options() -> None:
     assert {name: ASKING - found[name] for name in asking if ASKING - found[name]} == {}
     judging = asking - {"lint", "judge check"}
     assert {name: JUDGING - found[name] for name in judging if JUDGING - found[name]} == {}
-    assert {"--judge-style", "--judge-max-tokens", "--judge-tpm"} <= found["judge check"]
+    assert {"--judge-style", "--judge-max-tokens", "--judge-price", "--judge-tpm"} <= found["judge check"]
     # An agent's endpoint and pace are its own.
     assert {"--api-base", "--rpm"} <= found["run"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.chat.scripted import ScriptedServer, completion
 from tests.cli.program import Ran, run
 from tests.episode.making import ANSWER, write, write_task
 
@@ -88,3 +89,22 @@ def test_a_run_counts_out_what_had_no_use_too(tmp_path: Path) -> None:
     write(task, {"tests/verdicts.jsonl": json.dumps(line) + "\n"})
     done = run("run", task, "--agent", "nop", "-q", "-o", tmp_path / "run")
     assert "1 of 1 recorded verdicts answers no question of this rubric: line 1; line 1 is about 'gone'" in done.err
+
+
+def test_what_a_model_has_decided_is_not_left_open_because_nobody_is_named(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "answer", rubric=RUBRIC)
+    server = ScriptedServer()
+    server.script = [completion(json.dumps({"reasoning": "", "evidence": [], "answer": "no"}))]
+    judge = ["--judge", "openai/small", "--judge-api-base", server.base]
+    try:
+        made = run("run", task, "--agent", "oracle", "-q", "-o", tmp_path / "run", *judge, env={"OPENAI_API_KEY": "k"})
+    finally:
+        server.close()
+    assert made.code == 0, made.err
+    done = again(tmp_path / "run")
+    assert done.code == 2
+    assert "judged by openai/small, and nobody is named to judge them now" in done.err
+    assert len(list((tmp_path / "run" / "answer" / "0" / "grades").iterdir())) == 1
+    assert again(tmp_path / "run", "--offline").code == 3
+    write(tmp_path, {"plain.yaml": json.dumps({"id": "plain", "criteria": [ANSWER]})})
+    assert again(tmp_path / "run", "--rubric", tmp_path / "plain.yaml").code == 0

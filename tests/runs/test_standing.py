@@ -86,10 +86,10 @@ def test_ungraded_attempts_are_told_and_in_no_number(tmp_path: Path) -> None:
     assert (overall.rollouts, overall.ungraded, overall.solved, overall.reward) == (1, 1, 0, 0.0)
     assert overall.pass_at[2] is None
     (opened,) = standing.opened
-    assert (opened.cause, opened.attempts, opened.home) == ("no_judge", 1, "task/1")
+    assert (opened.cause, opened.grades, opened.name) == ("no_judge", 1, "task/1")
     assert opened.why.startswith("judged: ")
     told = CliRunner().invoke(app, ["score", str(folder)])
-    assert f"no_judge: 1 attempt, such as {opened.home} (judged: " in told.stderr
+    assert f"no_judge: 1 attempt, such as {opened.name} (judged: " in told.stderr
     assert f"grade again: rubricgrade regrade {folder}" in told.stderr
 
 
