@@ -61,8 +61,8 @@ class Budget:
         """
         if estimate is None:
             raise AskFailed(
-                f"{model}: its price is not known, so a cap of ${self.limit:g} can't be kept. Give it (--judge-price, in"
-                " Python `input_cost_per_token` and `output_cost_per_token` in `extra`), or set no cap.",
+                f"{model}: its price is not known, so a cap of ${self.limit:g} can't be kept. Give it (--judge-price,"
+                " in Python `input_cost_per_token` and `output_cost_per_token` in `extra`), or set no cap.",
                 "budget",
             )
         with self._lock:

@@ -17,6 +17,7 @@ from rubricgrade.chat.prices import Price
 from rubricgrade.chat.reading import Answer
 from rubricgrade.chat.retrying import Retry
 from rubricgrade.chat.sharing import Ask, Purpose, Shared
+from rubricgrade.chat.silence import Silence
 from rubricgrade.chat.tokens import Tokens
 from rubricgrade.result import NO_USAGE, Usage
 
@@ -119,6 +120,7 @@ class Caller:
     price: Price | None = None
     shared: Shared | None = None
     _left_out: set[Part] = field(default_factory=set[Part])
+    _silence: Silence = field(default_factory=Silence)
     _uncounted: Ask = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +130,16 @@ class Caller:
 
     async def ask(self, request: Request) -> Reply:
         """As `Chat.ask`."""
+        self._silence.check()
+        try:
+            reply = await self._ask(request)
+        except AskFailed as failure:
+            self._silence.failed(failure)
+            raise
+        self._silence.broken()
+        return reply
+
+    async def _ask(self, request: Request) -> Reply:
         tally = _Tally()
         try:
             await self.route.ready()
