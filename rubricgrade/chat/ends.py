@@ -12,12 +12,13 @@ from typing import Any
 from rubricgrade.chat.contract import Finish
 from rubricgrade.chat.faults import Fault, shown
 
+_CALLS = frozenset({"tool_calls", "function_call", "tool_use", "tool_call"})
 _WORDS: Mapping[Finish, Iterable[str]] = {
     # OpenAI and who speaks its protocol; Anthropic, Bedrock; text-generation-inference, Together; Cohere; Qianfan;
     # AI21; gateways that make it of OpenAI's Responses.
     "stop": (
-        "stop", "tool_calls", "function_call", "end_turn", "stop_sequence", "tool_use", "eos", "eos_token", "complete",
-        "tool_call", "normal", "endoftext", "completed",
+        "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "normal", "endoftext", "completed",
+        *_CALLS,
     ),
     # Anthropic, Bedrock, Cohere, Gemini; Mistral; watsonx.
     "length": ("length", "max_tokens", "model_length", "token_limit"),
@@ -47,10 +48,29 @@ def end_of(word: Any, *, key: str | None = None) -> Finish:
     """
     if word is None or word == "":
         return "stop"
-    name = word.lower().replace("-", "_") if isinstance(word, str) else ""
+    name = _name(word)
     if name in _FULL:
         raise Fault("too_long", "the model's context was full before its reply had ended", maybe_billed=True)
     if name not in _ENDS:
         detail = f"the reply ended with {shown(repr(word), key)}, which is no end of an answer"
         raise Fault("server", detail, maybe_billed=True)
     return _ENDS[name]
+
+
+def end_beside(finish: Finish, word: Any) -> Finish:
+    """The end, unless it is a stop and a second word, such as the upstream provider's own, is known to say otherwise.
+
+    Raises:
+        Fault: That word says that the context was full.
+    """
+    name = _name(word)
+    return end_of(word) if finish == "stop" and (name in _ENDS or name in _FULL) else finish
+
+
+def is_call(word: Any) -> bool:
+    """Whether a word says that the model has called a tool and waits for it."""
+    return _name(word) in _CALLS
+
+
+def _name(word: Any) -> str:
+    return word.lower().replace("-", "_") if isinstance(word, str) else ""

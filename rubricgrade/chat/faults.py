@@ -108,6 +108,9 @@ def from_status(status: int, text: str, headers: Mapping[str, str], *, key: str 
     """
     text = text[:_READ]
     detail = f"HTTP {status}: {shown(_message(text), key)}"
+    if 200 <= status < 300:  # noqa: PLR2004 - a status class
+        # No content, a part of one, or what a proxy made of it.
+        return Fault("unreadable", f"a success that is no whole reply: {detail}", maybe_billed=True)
     refused = status in (400, 413, 415, 422) or status == 500  # noqa: PLR2004 - llama.cpp and gateways say 500 for these
     if refused and _TOO_LONG.search(text):
         return Fault("too_long", detail)

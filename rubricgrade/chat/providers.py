@@ -74,7 +74,7 @@ class Provider:
             raise self._fault(error) from None
         for body in bodies:
             check_body(body)
-        return read_completion(response.model_dump(), key=self.key)
+        return read_completion(response.model_dump(), key=self.key, checked=True)
 
     def _arguments(self, request: Request, left_out: Collection[Part]) -> dict[str, Any]:
         arguments: dict[str, Any] = dict(self.extra)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rubricgrade.chat.contract import Finish, ToolCall
-from rubricgrade.chat.ends import end_of
+from rubricgrade.chat.ends import end_beside, end_of, is_call
 from rubricgrade.chat.faults import Fault, from_error_object, shown
 from rubricgrade.chat.tokens import Tokens
 
@@ -19,6 +20,9 @@ _THOUGHT = frozenset({"thinking", "reasoning", "reasoning_text", "redacted_think
 
 _BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"})
 """Types of a content block of Anthropic's."""
+
+_ROLES = frozenset({"assistant", "model"})
+"""Who speaks in a reply, where a server says so."""
 
 _MOST_TOKENS = 2 * 10**7
 """Of one attempt; no model reads or writes so many, so that a larger number is none."""
@@ -74,7 +78,8 @@ def check_body(body: bytes) -> None:
         body: Of whatever provider. What is no JSON is for litellm to judge.
 
     Raises:
-        Fault: It says two things; or, in the shape of Anthropic or Bedrock, it has an end or a block that is not known.
+        Fault: It says two things, or that a call follows where there is none; or, in the shape of Anthropic or Bedrock,
+            it has an end or a block that is not known.
     """
     _bound(body)
     try:
@@ -85,6 +90,9 @@ def check_body(body: bytes) -> None:
         return
     if "stopReason" in value:
         end_of(value["stopReason"])
+    listed = value.get("choices")
+    for choice in cast("list[Any]", listed) if isinstance(listed, list) else []:
+        _check_call(_object(choice).get("finish_reason"), _calls(_object(_object(choice).get("message"))))
     content = value.get("content")
     if value.get("type") != "message" or not isinstance(content, list):
         return
@@ -93,6 +101,14 @@ def check_body(body: bytes) -> None:
     unknown = next((kind for kind in kinds if not isinstance(kind, str) or kind not in _BLOCKS), "text")
     if unknown != "text":
         raise Fault("unreadable", f"a content block of an unknown kind: {shown(repr(unknown))}", maybe_billed=True)
+    _check_call(value.get("stop_reason"), [kind for kind in kinds if kind == "tool_use"])
+
+
+def _check_call(word: Any, calls: Sequence[object]) -> None:
+    """Raise `Fault` where the end says that a tool is called, and none is."""
+    if is_call(word) and not calls:
+        detail = f"the reply ended with {shown(repr(word))}, and it calls no tool"
+        raise Fault("unreadable", detail, maybe_billed=True)
 
 
 def _bound(body: bytes) -> None:
@@ -103,21 +119,27 @@ def _bound(body: bytes) -> None:
         raise Fault("unreadable", f"a body of more than {_MOST_KEYS:,} keys", maybe_billed=True)
 
 
-def read_completion(value: Any, *, key: str | None = None) -> Answer:
+def read_completion(value: Any, *, key: str | None = None, checked: bool = False) -> Answer:
     """Read a chat completion's JSON value.
+
+    Args:
+        value: From JSON, or from litellm.
+        key: The API key, so that an echo of it is struck out.
+        checked: `check_body` has seen the body. litellm may have made a text of a call, and left the word for its end:
+            where a model takes no schema it asks for a tool that does.
 
     Raises:
         Fault: It is none, or it is an error object.
     """
     tokens = _tokens(_object(value).get("usage"))
     try:
-        return _answer(value, tokens, key)
+        return _answer(value, tokens, key, checked=checked)
     except Fault as fault:
         fault.tokens = tokens
         raise
 
 
-def _answer(value: Any, tokens: Tokens | None, key: str | None) -> Answer:
+def _answer(value: Any, tokens: Tokens | None, key: str | None, *, checked: bool) -> Answer:
     body = _object(value)
     if body.get("error"):
         raise from_error_object(body["error"], key=key)
@@ -131,9 +153,16 @@ def _answer(value: Any, tokens: Tokens | None, key: str | None) -> Answer:
     if choice.get("error"):
         raise from_error_object(choice["error"], key=key)
     message = _object(choice.get("message"))
+    role = message.get("role") or "assistant"
+    if not isinstance(role, str) or role.lower() not in _ROLES:
+        raise Fault("unreadable", f"words of another role, {shown(repr(role), key)}", maybe_billed=True)
     own = _object(choice.get("provider_specific_fields"))
     # litellm calls every word that it does not know a stop, and keeps the word here.
     finish = end_of(own.get("native_finish_reason") or choice.get("finish_reason"), key=key)
+    for word in (choice.get("native_finish_reason"), choice.get("finish_reason")):
+        finish = end_beside(finish, word)
+    if finish == "stop" and (_filtered(choice) or _filtered(own)):
+        finish = "filtered"
     said = _said(message.get("content"))
     # litellm has moved this field about between versions.
     refusal = said.refusal or message.get("refusal") or _object(message.get("provider_specific_fields")).get("refusal")
@@ -141,7 +170,9 @@ def _answer(value: Any, tokens: Tokens | None, key: str | None) -> Answer:
     if refusal and not (isinstance(refusal, str) and refusal.isspace()):
         # Beside a text that says otherwise, too: which of the two was meant would be a guess.
         text, finish = text if text.strip() else _text(refusal), "refused"
-    calls = _calls(message.get("tool_calls"))
+    calls = _calls(message)
+    if not checked:
+        _check_call(choice.get("finish_reason"), calls)
     if finish == "stop" and not text.strip() and not calls:
         finish = "empty"
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning")) or said.reasoning
@@ -174,9 +205,23 @@ def _said(content: Any) -> _Said:
     return _Said(**{name: _text("".join(texts)) for name, texts in found.items()})
 
 
-def _calls(value: Any) -> tuple[ToolCall, ...]:
+def _filtered(choice: dict[str, Any]) -> bool:
+    """Whether Azure's filter, which tells category by category, took something out."""
+    results = _object(choice.get("content_filter_results")).values()
+    listed = [
+        each for result in results for each in (cast("list[Any]", result) if isinstance(result, list) else [result])
+    ]
+    return any(_object(each).get("filtered") is True for each in listed)
+
+
+def _calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of tools, in whatever shape: one alone, or by the name that OpenAI gave them first."""
+    value = message.get("tool_calls")
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value] if value else []
+    if message.get("function_call"):
+        listed = [*listed, {"function": message["function_call"]}]
     found: list[ToolCall] = []
-    for number, item in enumerate(cast("list[Any]", value) if isinstance(value, list) else [], 1):
+    for number, item in enumerate(listed, 1):
         call = _object(item)
         function = _object(call.get("function"))
         arguments = function.get("arguments")

@@ -47,6 +47,11 @@ def fold(text: str) -> str:
     return _JOINED.sub(_join, text.translate(_TABLE))
 
 
+def dense(text: str) -> str:
+    """The text folded, without white space and backslashes: JSON is the same however it is laid out or escaped."""
+    return fold(text).replace(" ", "").replace("\\", "")
+
+
 def original_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Where ``fold(text)[start:end]`` stands in `text`; start < end."""
     translated = text.translate(_TABLE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from rubricgrade.evidence.folding import fold, original_span
+from rubricgrade.evidence.folding import dense, fold, original_span
 from rubricgrade.evidence.likeness import Words
 from rubricgrade.evidence.places import WORLD, Place
 from rubricgrade.evidence.visible import visible
@@ -124,14 +124,19 @@ class Sources:
         return _Joined.of(self._pieces, (fold(piece.text) for piece in self._pieces))
 
     @cached_property
+    def _dense(self) -> str:
+        """Made when it is asked whether a text stands there in any layout."""
+        return dense(self._plain.text)
+
+    @cached_property
     def _words(self) -> Words:
         """Made when a quote does not stand there folded either."""
         return Words.of(self._folded.text)
 
     def holds(self, text: str) -> bool:
-        """Whether the text, folded, stands in any place."""
-        wanted = fold(text).strip()
-        return bool(wanted) and wanted in self._folded.text
+        """Whether the text stands in any place, folded and however it is laid out."""
+        wanted = dense(text)
+        return bool(wanted) and wanted in self._dense
 
     def whole(self, evidence: Evidence) -> bool:
         """Whether a quote is found word for word, stands somewhere as whole lines, and has a word that can be seen.

@@ -13,7 +13,7 @@ from typing import Any
 
 from rubricgrade.chat.contract import AskFailed, Reply, Request
 from rubricgrade.errors import JudgeError
-from rubricgrade.evidence import fold, one_line, visible
+from rubricgrade.evidence import dense, one_line, visible
 from rubricgrade.judge import wording
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.question import Question
@@ -244,10 +244,10 @@ class _Prompt:
 
     @cached_property
     def _rest(self) -> str:
-        return fold(self.asked if isinstance(self.record, View) else f"{self.record}\n{self.asked}")
+        return dense(self.asked if isinstance(self.record, View) else f"{self.record}\n{self.asked}")
 
     def holds(self, text: str) -> bool:
-        return fold(text).strip() in self._rest or (isinstance(self.record, View) and self.record.sources.holds(text))
+        return dense(text) in self._rest or (isinstance(self.record, View) and self.record.sources.holds(text))
 
 
 def cut_words(reply: Reply, limit: int | None) -> str:

@@ -1,8 +1,9 @@
 """Reading a judge's reply: the one verdict that it states as JSON, or a reason why there is none. Never a guess.
 
 A reply that is one JSON object, in a fence or not, is taken as it is. Otherwise thinking is dropped and the text is
-searched for objects with all keys that were asked for. If an object is broken, or two verdicts differ, or the prompt
-itself holds the object that was found, nothing is read: what an agent planted and a judge quoted is no verdict.
+searched for objects with all keys that were asked for. If an object is broken, or another one (with fewer keys, in
+tags, before a lone ``</think>``) says something else, or the prompt itself holds the object that was found, nothing is
+read: what an agent planted and a judge quoted is no verdict.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from functools import cache
+from typing import Any, cast
 
 from rubricgrade.evidence import one_line, visible
+from rubricgrade.judge.objects import DECODER, Said, Unreadable, folded, lost_in, said_in
 from rubricgrade.judge.options import Style
+from rubricgrade.judge.question import CANNOT_TELL
+from rubricgrade.judge.thinking import without_thinking
 
 LONGEST = 200_000
 """Characters; a longer reply is not read."""
@@ -24,17 +29,10 @@ _DEEPEST = 100
 _MOST_QUOTES = 20
 _MOST_OBJECTS = 50
 """Verdicts in running text that are looked at; each is looked up in the whole prompt, which may be long."""
-# How models mark their thinking: <think>, <seed:think>, <|START_THINKING|>, [THINK], ◁think▷, <|channel|>analysis.
-_TAG = re.compile(
-    r"(?:<\|?|◁|\[(?=/?THINK\]))\s?(?P<end>/|end_(?:of_)?)?(?:(?:start|begin)_(?:of_)?)?(?:\w{1,20}:)?"
-    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|analysis|scratchpad)(?:\s[^<>\n]{0,100})?(?:\|?>|▷|\])"
-    r"|<\|channel\|>\s*(?:(?P<final>final)|analysis|commentary)\b",
-    re.IGNORECASE,
-)
-_OBJECT = re.compile(r'\{\s*"')
+
+_DIFFERENT = "it holds several objects with different answers"
+_QUOTED = "its object is a quote from the prompt"
 _BRACKET = re.compile(r"[\[\]{}]")
-_UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
-_SPACE = re.compile(r"[\s\u00a0]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +52,16 @@ class Reading:
     quotes: tuple[Quote, ...] = ()
 
 
-class Unreadable(ValueError):
-    """A reply states no verdict; the message says why, for the judge and for people."""
-
-
 Planted = Callable[[str], bool]
 """Says whether the prompt holds a text: the record, or what is asked. Asked about an object in running text."""
 
 
+def _unplanted(_: str) -> bool:
+    return False
+
+
 def read_reply(
-    text: str, choices: Collection[str], *, style: Style = "reasoned", planted: Planted | None = None
+    text: str, choices: Collection[str], *, style: Style = "reasoned", planted: Planted = _unplanted
 ) -> Reading:
     """Read a reply.
 
@@ -78,11 +76,11 @@ def read_reply(
         Unreadable: There is no verdict, or not exactly one.
     """
     wanted = {"answer"} if style == "direct" else {"reasoning", "evidence", "answer"}
-    return _reading(read_object(text, wanted, "answer", planted=planted), choices)
+    return _reading(_stated(text, wanted, "answer", planted, [*choices, CANNOT_TELL])[0], choices)
 
 
 def read_batch(
-    text: str, asked: Mapping[str, Collection[str]], *, planted: Planted | None = None
+    text: str, asked: Mapping[str, Collection[str]], *, planted: Planted = _unplanted
 ) -> dict[str, Reading | Unreadable]:
     """Read a reply to several questions.
 
@@ -92,31 +90,37 @@ def read_batch(
         planted: Whether the prompt holds a text.
 
     Returns:
-        For each id what is said of it, or why nothing is: an answer that is missing, stands twice or can't be read is
-        a fault of that one alone. Ids that were not asked about are passed over.
+        For each id what is said of it, or why nothing is: an answer that is missing, stands twice, is taken back
+        beside the list or can't be read is a fault of that one alone. Ids that were not asked about are passed over.
 
     Raises:
         Unreadable: There is no list of answers, or not exactly one.
     """
-    given = read_object(text, {"answers"}, "answers", planted=planted)["answers"]
+    planted = cache(planted)
+    whole, beside = _stated(text, {"answers"}, "answers", planted)
+    given = whole["answers"]
     if not isinstance(given, list):
         raise Unreadable('"answers" is no list')
     entries = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
-    counts = Counter(_folded(entry.get("id")) for entry in entries)
-    by_id = {_folded(entry.get("id")): entry for entry in entries}
+    counts = Counter(folded(entry.get("id")) for entry in entries)
+    by_id = {folded(entry.get("id")): entry for entry in entries}
     found: dict[str, Reading | Unreadable] = {}
     for name, choices in asked.items():
         if counts[name] != 1:
             found[name] = Unreadable(f"it is answered {counts[name]} times" if counts[name] else "it is not answered")
             continue
+        # One without an id may be about any of them.
+        others = [each for each in beside if all(folded(of) == name for of in each.get("id"))]
         try:
+            if _against(by_id[name].get("answer"), "answer", others, planted, [*choices, CANNOT_TELL]):
+                raise Unreadable(_DIFFERENT)  # noqa: TRY301 - as any other fault of the entry
             found[name] = _reading(by_id[name], choices)
         except Unreadable as fault:
             found[name] = fault
     return found
 
 
-def read_object(text: str, wanted: Collection[str], key: str, *, planted: Planted | None = None) -> dict[str, Any]:
+def read_object(text: str, wanted: Collection[str], key: str, *, planted: Planted = _unplanted) -> dict[str, Any]:
     """The one JSON object that a reply states.
 
     Args:
@@ -128,25 +132,49 @@ def read_object(text: str, wanted: Collection[str], key: str, *, planted: Plante
     Raises:
         Unreadable: There is none, or not exactly one, or it lacks the key that decides.
     """
+    return _stated(text, wanted, key, planted)[0]
+
+
+def _stated(
+    text: str, wanted: Collection[str], key: str, planted: Planted, answers: Collection[str] = ()
+) -> tuple[dict[str, Any], list[Said]]:
+    """The one object that a reply states, and what else it says."""
     if len(text) > LONGEST:
         raise Unreadable(f"it has {len(text):,} characters")
     if not text.strip():
         raise Unreadable("it is empty")
     if _too_deep(text):
         raise Unreadable("it is nested too deeply")
-    whole = _whole(text)
-    if whole is None:
-        spoken = _without_thinking(text)
-        whole = _whole(_unfenced(spoken)) or _only(spoken, wanted, key, planted)
+    whole, beside = _parts(text, wanted, planted)
     if key not in whole:
         raise Unreadable(f'the object has no key "{key}"')
-    return whole
+    if _against(whole[key], key, beside, planted, answers):
+        raise Unreadable(_DIFFERENT)
+    return whole, beside
+
+
+def _parts(text: str, wanted: Collection[str], planted: Planted) -> tuple[dict[str, Any], list[Said]]:
+    whole = _whole(text)
+    if whole is not None:
+        return whole, []
+    spoken = without_thinking(text)
+    lost = lost_in(spoken.lost)
+    bare = _unfenced(spoken.text)
+    whole = _whole(bare)
+    if whole is None:
+        whole, beside = _only(spoken.text, wanted, planted)
+        return whole, [*beside, *lost]
+    # Either the end of thinking and a verdict, or the end of an answer: a quote of the tag and of what was put behind.
+    # Reasons are nobody's but the judge's; an answer alone may stand in the prompt by chance, or to void the judge's.
+    if spoken.lone and planted(bare.strip()) and (len(wanted) > 1 or planted(spoken.lone)):
+        raise Unreadable(_QUOTED)
+    return whole, lost
 
 
 def _whole(text: str) -> dict[str, Any] | None:
     """The object that the text is; None if it is something else than JSON."""
     try:
-        value = _DECODER.decode(text.strip("\ufeff \t\r\n"))
+        value = DECODER.decode(text.strip("\ufeff \t\r\n"))
     except (ValueError, RecursionError) as error:
         if isinstance(error, Unreadable):
             raise
@@ -154,21 +182,6 @@ def _whole(text: str) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise Unreadable("it is JSON, but not an object")
     return cast("dict[str, Any]", value)
-
-
-def _without_thinking(text: str) -> str:
-    """What is said outside thinking tags. Thinking that never ends runs to the end; an end alone ends all before it."""
-    kept: list[str] = []
-    begin, thinking = 0, False
-    for tag in _TAG.finditer(text):
-        closes = bool(tag["end"] or tag["final"])
-        if not closes and not thinking:
-            kept.append(text[begin : tag.start()])
-        elif closes and not thinking:
-            kept.clear()
-        thinking = not closes
-        begin = tag.end()
-    return "".join(kept) if thinking else "".join([*kept, text[begin:]])
 
 
 def _unfenced(text: str) -> str:
@@ -182,31 +195,34 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def _only(text: str, wanted: Collection[str], key: str, planted: Planted | None) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
-    outside, end = 0, 0
-    while start := _OBJECT.search(text, end):
-        outside += _balance(text[end : start.start()])
-        try:
-            value, end = _DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError) as error:
-            if isinstance(error, Unreadable):
-                raise
-            raise Unreadable("a JSON object in it is broken or cut") from error
-        if not set(wanted) <= value.keys():
-            continue
-        if len(found) == _MOST_OBJECTS:
+def _only(text: str, wanted: Collection[str], planted: Planted) -> tuple[dict[str, Any], list[Said]]:
+    """The last object in running text that has all keys, and all others."""
+    said = said_in(text)
+    stated = [each for each in said if set(wanted) <= each.value.keys() and not each.aside]
+    for number, each in enumerate(stated):
+        if number == _MOST_OBJECTS:
             raise Unreadable(f"it holds more than {_MOST_OBJECTS} objects")
-        if outside:
+        if each.broken_around:
             raise Unreadable("its object stands inside another that is broken")
-        if planted is not None and planted(text[start.start() : end]):
-            raise Unreadable("its object is a quote from the prompt")
-        found.append(value)
-    if not found:
-        raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}")
-    if any(_folded(value[key]) != _folded(found[0][key]) for value in found):
-        raise Unreadable("it holds several objects with different answers")
-    return found[-1]
+        if planted(each.text):
+            raise Unreadable(_QUOTED)
+    if not stated:
+        where = " outside of tags" if any(each.aside for each in said) else ""
+        raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}{where}")
+    return stated[-1].value, [each for each in said if each is not stated[-1]]
+
+
+def _against(value: Any, key: str, others: Iterable[Said], planted: Planted, answers: Collection[str]) -> bool:
+    """Whether another object gives the key another value.
+
+    One from the prompt does so only if the value is a possible answer: what the agent wrote may be about anything.
+    Before a lone tag it never does, so that a judge may think about what was planted.
+    """
+    differing = [(other, folded(said)) for other in others for said in other.get(key) if folded(said) != folded(value)]
+    if len(differing) > _MOST_OBJECTS:
+        return True
+    possible = set(map(folded, answers))
+    return any((said in possible and not other.lost) or not planted(other.text) for other, said in differing)
 
 
 def _reading(value: Mapping[str, Any], choices: Collection[str]) -> Reading:
@@ -219,10 +235,10 @@ def _reading(value: Mapping[str, Any], choices: Collection[str]) -> Reading:
 
 
 def _answer(given: Any, choices: Collection[str]) -> str:
-    allowed = [*choices, "cannot_tell"]
+    allowed = [*choices, CANNOT_TELL]
     if given in allowed:
         return given
-    matching = [choice for choice in allowed if _folded(choice) == _folded(given)] if isinstance(given, str) else []
+    matching = [choice for choice in allowed if folded(choice) == folded(given)] if isinstance(given, str) else []
     if len(matching) != 1:
         raise Unreadable(f'"answer" is {one_line(json.dumps(given), 100)}, not one of {", ".join(allowed)}')
     return matching[0]
@@ -249,13 +265,6 @@ def _quote(given: Any) -> Quote:
     return Quote(visible(text), one_line(where) if isinstance(where, str) else None)
 
 
-def _folded(answer: Any) -> str:
-    """An answer without what is forgiven; anything but text is told apart by its JSON."""
-    if not isinstance(answer, str):
-        return json.dumps(answer)
-    return _SPACE.sub("_", _UNSEEN.sub("", answer).strip()).casefold()
-
-
 def _too_deep(text: str) -> bool:
     """Whether brackets may be nested too deeply, counted without regard to strings."""
     if text.count("{") + text.count("[") <= _DEEPEST:
@@ -265,23 +274,3 @@ def _too_deep(text: str) -> bool:
         depth = depth + 1 if bracket.group() in "[{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
     return deepest > _DEEPEST
-
-
-def _balance(text: str) -> int:
-    return text.count("{") - text.count("}")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    # "Answer" beside "answer" says two things just as well.
-    if len({name.casefold() for name in value}) < len(pairs):
-        raise Unreadable("a key of its object stands twice")
-    return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Unreadable(f"{name} is no JSON")
-
-
-# strict=False: a raw newline inside a text is common and harmless.
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_distinct, parse_constant=_no_constant)

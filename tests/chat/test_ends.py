@@ -25,7 +25,6 @@ ENDED = [
     "endoftext",
     "completed",
     "STOP",
-    "tool-calls",
     None,
     "",
 ]
@@ -56,6 +55,82 @@ def test_words_that_are_known(server: ScriptedServer, route: Any, words: list[An
     chat = open_chat(server.base, route)
     server.script = [completion(YES, word) for word in words]
     assert {word: ask(chat).finish for word in words} == dict.fromkeys(words, finish)
+
+
+@pytest.mark.parametrize("word", ["tool_calls", "tool-calls", "function_call", "tool_use", "TOOL_CALL"])
+@BOTH
+def test_an_end_in_a_call_that_is_none_is_asked_for_again(server: ScriptedServer, route: Any, word: str) -> None:
+    server.script = [completion(YES, word), completion("whole")]
+    reply = ask(open_chat(server.base, route))
+    assert (reply.text, reply.usage.calls) == ("whole", 2)
+
+
+CALL = {"name": "f", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tool_calls": [{"id": "c", "type": "function", "function": CALL}]},
+        {"tool_calls": {"id": "c", "type": "function", "function": CALL}},
+        {"tool_calls": "f()"},
+        {"function_call": CALL},
+    ],
+)
+@pytest.mark.parametrize("word", ["stop", "tool_calls", "function_call"])
+def test_a_call_in_any_form(server: ScriptedServer, fields: dict[str, Any], word: str) -> None:
+    server.script = [completion(YES, word, message=fields)]
+    (call,) = ask(open_chat(server.base)).calls
+    assert call.name in ("f", "")
+
+
+@pytest.mark.parametrize("fields", [{"tool_calls": {}}, {"tool_calls": []}, {"function_call": None}])
+def test_a_call_of_nothing_is_none(server: ScriptedServer, fields: dict[str, Any]) -> None:
+    server.script = [message(**fields)]
+    reply = ask(open_chat(server.base))
+    assert (reply.text, reply.calls) == (YES, ())
+
+
+@pytest.mark.parametrize(
+    ("finish", "native", "told"),
+    [
+        *(("stop", word, "stop") for word in ["stop", "STOP", "end_turn", "completed", "eos", "a word of tomorrow", "", None, 7, []]),
+        *(("stop", word, "length") for word in ["MAX_TOKENS", "length"]),
+        *(("stop", word, "filtered") for word in ["SAFETY", "content_filter"]),
+        (None, "refusal", "refused"),
+        ("length", "stop", "length"),
+    ],
+)  # fmt: skip
+def test_the_word_of_the_provider_behind_a_gateway(server: ScriptedServer, finish: Any, native: Any, told: str) -> None:
+    server.script = [completion(choices=[choice(finish_reason=finish, native_finish_reason=native)])]
+    assert ask(open_chat(server.base)).finish == told
+
+
+def test_nor_has_a_context_that_was_full_behind_a_gateway_an_answer(server: ScriptedServer) -> None:
+    server.script = [completion(choices=[choice(native_finish_reason="model_context_window_exceeded")])]
+    assert failed(server).kind == "too_long"
+
+
+@pytest.mark.parametrize(
+    "results", [{"hate": {"filtered": True}}, {"jailbreak": {}, "custom_blocklists": [{"id": "b", "filtered": True}]}]
+)
+@BOTH
+def test_what_a_filter_took_out_is_filtered(server: ScriptedServer, route: Any, results: dict[str, Any]) -> None:
+    server.script = [completion(choices=[choice(content_filter_results=results)])]
+    assert ask(open_chat(server.base, route)).finish == "filtered"
+
+
+@pytest.mark.parametrize("role", ["user", "system", "tool", ["assistant"], 7])
+def test_words_of_another_role_are_no_reply(server: ScriptedServer, role: Any) -> None:
+    server.script = [message(role=role)]
+    error = failed(server)
+    assert (error.kind, "another role" in str(error)) == ("unreadable", True)
+
+
+@pytest.mark.parametrize("role", ["assistant", "Assistant", "model", "", None])
+def test_a_role_that_speaks_in_a_reply_or_none(server: ScriptedServer, role: Any) -> None:
+    server.script = [message(role=role)]
+    assert ask(open_chat(server.base)).text == YES
 
 
 @BOTH

@@ -63,6 +63,15 @@ def test_two_retries_make_three_requests(server: ScriptedServer, route: str, sta
     assert "3 attempts" in str(failed)
 
 
+@pytest.mark.parametrize("status", [201, 202, 203, 204, 206, 226])
+def test_a_success_that_is_no_whole_reply_is_called_that(server: ScriptedServer, status: int) -> None:
+    server.script = [Wire(b"" if status == 204 else completion("yes").body[:40], status)]
+    failed = fail(server)
+    assert (failed.kind, len(server.seen)) == ("unreadable", 3)
+    assert f"a success that is no whole reply: HTTP {status}" in str(failed)
+    assert "refused" not in str(failed)
+
+
 QUICK_ANSWERS = [
     "Rate limit reached (RPM): Limit 3. Please try again in 20s. You can pay at https://platform.openai.com/billing.",
     "You exceeded your current quota, please check your plan and billing details. Please retry in 20.0s.",

@@ -161,6 +161,13 @@ def test_an_unknown_end_of_bedrock_is_none() -> None:
     check_body(b"no JSON: for litellm to judge")
 
 
+def test_an_end_in_a_call_that_is_none_is_none_of_anthropic_either() -> None:
+    with pytest.raises(Fault, match="calls no tool"):
+        check_body(claude_says(stop_reason="tool_use"))
+    called = {"type": "tool_use", "id": "t", "name": "json_tool_call", "input": {"answer": "yes"}}
+    check_body(claude_says(stop_reason="tool_use", content=[called]))
+
+
 @pytest.mark.parametrize("block", [{"text": "not"}, {"type": ["text"], "text": "not"}, "not", None])
 def test_a_block_of_no_type_is_none(block: Any) -> None:
     with pytest.raises(Fault, match="unknown kind"):

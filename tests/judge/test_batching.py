@@ -18,7 +18,8 @@ from rubricgrade.judge import Judged, JudgeOptions, Judging
 from rubricgrade.result import Usage
 from rubricgrade.rubric import Rubric
 from rubricgrade.store.verdicts import VerdictCache
-from tests.judge.scripted import Scripted, reply, rubric, said, trajectory
+from rubricgrade.trajectory import Trajectory
+from tests.judge.scripted import EPISODE, Scripted, reply, rubric, said, step, trajectory
 
 QUOTE = "The total is 48.2L."
 ASKED = re.compile(r"^\[(q\d+)\]\n.*?CRITERION\n(.*?)\n", re.MULTILINE | re.DOTALL)
@@ -47,11 +48,18 @@ def many(count: int, **judge: Any) -> Rubric:
     return rubric(*({"id": f"c{n}", "description": f"criterion number {n}", "judge": judge} for n in range(count)))
 
 
-def decide(judged: Rubric, chat: Scripted, *, cache: VerdictCache | None = None, **options: Any) -> dict[str, Judged]:
+def decide(
+    judged: Rubric,
+    chat: Scripted,
+    *,
+    cache: VerdictCache | None = None,
+    episode: Trajectory | None = None,
+    **options: Any,
+) -> dict[str, Judged]:
     settings: dict[str, Any] = {"model": "m", "batch": "all", **options}
 
     async def run() -> dict[str, Judged]:
-        judging = Judging(trajectory(), judged, JudgeOptions(**settings), chat=chat, verdicts=cache)
+        judging = Judging(episode or trajectory(), judged, JudgeOptions(**settings), chat=chat, verdicts=cache)
         found = await asyncio.gather(*(judging.decide(top) for top in judged.tops))
         return {top.id: each for top, each in zip(judged.tops, found, strict=True)}
 
@@ -203,6 +211,30 @@ class TestOneBadAnswer:
         assert judged.cause == "judge_unparseable"
         assert words in judged.message
         assert {each.value for other, each in found.items() if other != name} == {1.0}
+
+    @pytest.mark.parametrize(
+        ("behind", "lost"),
+        [
+            (one("q1", "no"), 1),
+            ({"id": "Q1", "Answer": "cannot_tell"}, 1),
+            ({"answer": "no"}, 4),
+            (one("q1"), 0),
+            (one("q9", "no"), 0),
+            ({"id": "q1"}, 0),
+            ({"answer": "Paris"}, 0),
+            ({"id": "q1", "answer": "Paris"}, 0),
+        ],
+    )
+    @pytest.mark.parametrize("order", ["{0}\nCorrection: {1}", "{1}\nAll in all: {0}"])
+    def test_what_is_taken_back_beside_the_list_is_one_too(self, order: str, behind: dict[str, Any], lost: int) -> None:
+        """What the record holds is quoted unless it is an answer to the question."""
+        fields = {key: value for key, value in behind.items() if value == "Paris" or "id" in behind}
+        episode = trajectory(*EPISODE, step("assistant", json.dumps(fields)))
+        chat = Scripted([lambda request: order.format(all_yes(request), json.dumps(behind))])
+        found = decide(many(4), chat, episode=episode)
+        assert sum(judged.value is None for judged in found.values()) == lost
+        assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
+        assert all("different answers" in judged.message for judged in found.values() if judged.value is None)
 
     def test_only_the_bad_ones_are_asked_again(self) -> None:
         chat = Scripted([bad(lambda found: found[2:]), all_yes])
