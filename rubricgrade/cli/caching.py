@@ -33,6 +33,10 @@ def info(
     cache: File = None, json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
 ) -> None:
     """Say where it is and what it holds."""
+    from rubricgrade.errors import Fault, InputError
+
+    if cache is not None and not cache.exists():
+        raise InputError(Fault("no such cache", str(cache)))
     found = _cache(cache).info()
     facts: dict[str, Any] = {"file": str(found.path), "entries": found.entries, "bytes": found.bytes}
     if json:

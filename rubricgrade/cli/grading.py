@@ -12,7 +12,7 @@ import typer
 
 from rubricgrade.cli.choices import DryRun, ExecutedBy, Json, Judging, Variables, finite, judge_options, judged
 from rubricgrade.cli.expecting import takes
-from rubricgrade.cli.interrupts import complete, exit_code
+from rubricgrade.cli.interrupts import complete, exit_code, if_interrupted
 from rubricgrade.cli.kinds import RUBRIC
 from rubricgrade.cli.output import note, print_json
 from rubricgrade.cli.recording import say_unused
@@ -109,6 +109,9 @@ def grade(
     if dry_run:
         _plan(request, json=json)
         return
+    kept = "grades so far are not kept (--no-store)" if no_store else "grades so far are kept"
+    cached = "" if judging.no_cache else ", with judges' answers from the cache"
+    if_interrupted(f"{kept}; the same command grades all again{cached}")
     total = len(request.trajectories)
     done: dict[int, Made] = {}
     with _progress(total, shown=not (quiet or json)) as advance:

@@ -101,6 +101,9 @@ def check_judge(
     except InputError as error:
         faults += error.faults
     asked = may_be_asked(options, rubrics, varying=varying)
+    nobody = not (asked or options.offline or options.verdicts)
+    if nobody and options.escalate and any(any(judged_criteria(rubric)) for rubric in rubrics or ()):
+        faults.append(Fault(f"{options.escalate} is asked after another judge, and none is named", "escalate"))
     refused = [(each, words) for each in asked if (words := trouble(each.model, options, here=here))]
     faults += [Fault(words, each.named_by) for each, words in refused]
     if asked and here and options.cache:

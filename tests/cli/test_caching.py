@@ -47,6 +47,9 @@ def test_what_is_exported_can_be_imported(cache: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_no_cache_or_no_verdict_is_told(tmp_path: Path) -> None:
+    missing = run("cache", "info", "--cache", tmp_path / "typo.sqlite")
+    assert missing.code == 2
+    assert not (tmp_path / "typo.sqlite").exists()
     notes = tmp_path / "notes.txt"
     notes.write_text("no verdict\n" * 100)
     broken = run("cache", "info", "--cache", notes)

@@ -125,7 +125,10 @@ def judged(tmp_path: Path) -> tuple[Path, Path]:
 VERBS: dict[str, tuple[list[str], str]] = {
     "calibrate": (["calibrate", "{run}"], "; nothing was written"),
     "deliver verify": (["deliver", "verify", "{delivery}"], ""),
-    "grade": (["grade", "{rubric}", "{run}/answer", "--no-store"], ""),
+    "grade": (
+        ["grade", "{rubric}", "{run}/answer", "--no-store"],
+        "; grades so far are not kept (--no-store); the same",
+    ),
     "judge check": (["judge", "check", "openai/m", "--api-base", "{base}"], ""),
     "lint": (["lint", "--llm", "{rubric}"], ""),
     "preview": (["preview", "{rubric}", "-c", "polite"], ""),
@@ -177,7 +180,7 @@ def test_what_is_graded_is_summed_up_with_the_signal_s_code(tmp_path: Path, serv
     document: dict[str, Any] = json.loads(out)
     assert (code, document["summary"]["exit_code"], document["summary"]["missing"]) == (143, 143, 1)
     assert [Grade.model_validate(grade).score for grade in document["grades"]] == [1]
-    assert err == "interrupted\n"
+    assert err == "interrupted; grades so far are kept; the same command grades all again\n"
 
 
 def test_half_a_delivery_is_removed(tmp_path: Path) -> None:

@@ -195,6 +195,12 @@ def test_what_cannot_be_used_is_bad_input(asked: list[str | Path], option: str, 
     assert done.code == 2
 
 
+def test_nobody_is_escalated_from(asked: list[str | Path]) -> None:
+    done = run(*asked, "--escalate", "openai/strong", env=KEY)
+    assert done.code == 2
+    assert "openai/strong is asked after another judge, and none is named" in done.err
+
+
 # `judge check` asks the one model that it is about; `lint --llm` has a rubric read, and nothing judged.
 ASKING = {"--judge-rpm", "--max-cost"}
 JUDGING = ASKING | {
