@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import random
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from rubricgrade.loading import load_rubric
 from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Grade, Subject
 from rubricgrade.rewards.blocking import wait_for
-from rubricgrade.rewards.packing import packed_episode, packed_rubric
+from rubricgrade.rewards.packing import REQUEST, packed_episode, packed_rubric
 from rubricgrade.rewards.unfinished import unfinished
 from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import Trajectory
@@ -190,12 +191,13 @@ class RewardClient:
 
     async def _grade(self, trajectory: Trajectory, rubric: Subject, asked: Mapping[str, Any], until: float) -> Grade:
         fields = {**asked, **(await asyncio.to_thread(packed_episode, trajectory))}
+        name = secrets.token_hex(16)
         reason, pause = f"{self._url} has not answered in time", SHORTEST
         try:
             async with asyncio.timeout_at(until):
                 while True:
                     try:
-                        return await self._post(fields, trajectory, rubric, until)
+                        return await self._post(name, fields, trajectory, rubric, until)
                     except _Again as again:
                         reason = str(again)
                         # Apart from each other, so that those who were refused together don't come back together.
@@ -209,24 +211,33 @@ class RewardClient:
         except TimeoutError:
             return unfinished(trajectory, rubric, "timeout", reason)
 
-    async def _post(self, fields: Mapping[str, Any], trajectory: Trajectory, rubric: Subject, until: float) -> Grade:
+    async def _post(
+        self, name: str, fields: Mapping[str, Any], trajectory: Trajectory, rubric: Subject, until: float
+    ) -> Grade:
         import aiohttp  # noqa: PLC0415 - it takes a third of a second, which is only due once there is a request
 
         left = until - asyncio.get_running_loop().time()
         # A little earlier than we stop listening, so that the server's own answer still gets here.
         body = json.dumps({**fields, "timeout": max(0.01, left - min(1.0, left / 10))}, allow_nan=False).encode()
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", REQUEST: name}
         if self._token is not None:
             headers["authorization"] = f"Bearer {self._token}"
         session = await self._sessions.get()
         try:
-            async with session.post(f"{self._url}/grade", data=body, headers=headers) as response:
+            # Where a redirect leads to was not named by the caller, who trusts its grades.
+            sent = session.post(f"{self._url}/grade", data=body, headers=headers, allow_redirects=False)
+            async with sent as response:
                 status, after, said = response.status, response.headers.get("retry-after"), await response.read()
+                to = response.headers.get(REQUEST, name)  # what stands between may have dropped it
         except aiohttp.ClientError as error:
             # Asking again is safe: a grade that was lost on its way is made again, from the verdict cache.
             raise _Again(f"{self._url} can't be reached: {error or type(error).__name__}") from error
         if status == OK:
-            return _read(said, self._url)
+            grade = _read(said, self._url)
+            if (other := "request" if to != name else _other(grade, trajectory, rubric)) is None:
+                return grade
+            message = f"{self._url} answered with the grade of another {other}; is there a proxy or a cache between?"
+            return unfinished(trajectory, rubric, "fault", message)
         code, message, faults = _error(said)
         if status in AGAIN:
             seconds = float(after) if after is not None and after.isdecimal() else None
@@ -245,8 +256,10 @@ def _client(url: str, given: dict[str, Any]) -> RewardClient:
 def _session() -> aiohttp.ClientSession:
     import aiohttp  # noqa: PLC0415 - as above
 
+    from rubricgrade.chat.in_step import InStep  # noqa: PLC0415 - it imports aiohttp
+
     # Slots are the caller's; a pool with a limit of its own would only be a second queue.
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None))
+    return aiohttp.ClientSession(connector=InStep(limit=0), timeout=aiohttp.ClientTimeout(total=None))
 
 
 def _read(said: bytes, url: str) -> Grade:
@@ -256,6 +269,16 @@ def _read(said: bytes, url: str) -> Grade:
         told = first_misfit(error)
         message = f"{url} answered with what is no grade: {told}; both sides need the same version"
         raise RewardServerError(message, OK) from None
+
+
+def _other(grade: Grade, trajectory: Trajectory, rubric: Subject) -> str | None:
+    """What a grade is of that nobody asked for: what stands between may answer with another request's."""
+    if grade.trajectory.hash != trajectory.hash:
+        return f"trajectory ({grade.trajectory.id!r:.80})"
+    # Of a rubric that the server has we know no more than the server's name for it.
+    if rubric.hash and grade.rubric.hash != rubric.hash:
+        return f"rubric ({grade.rubric.id!r:.80})"
+    return None
 
 
 def _error(said: bytes) -> tuple[str, str, list[Fault]]:

@@ -8,9 +8,9 @@ verdicts would have been).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rubricgrade import digest
 
@@ -317,6 +317,18 @@ class Grade(Value):
     created: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.score is None) != (self.status == "ungraded"):
+            raise ValueError(f"score: is {_named(self.score)}, and the status {self.status!r}")
+        if self.score and self.status == "gated":
+            raise ValueError(f"score: is {self.score:g}, and that of a gated grade is 0")
+        low, high = self.bounds
+        if not low <= (high if self.score is None else self.score) <= high:
+            told = "" if self.score is None else f" with {_named(self.score)} between them"
+            raise ValueError(f"bounds: are the lowest and the highest score{told}, not {low:g} and {high:g}")
+        return self
+
     def leaves(self) -> Iterator[CriterionResult]:
         """Every criterion that was decided by itself; groups are walked into, a `for_each` is one."""
         yield from _leaves(self.criteria)
@@ -328,6 +340,10 @@ class Grade(Value):
     def canonical(self) -> bytes:
         """A form without times, costs and cache facts, so that two grades can be compared byte by byte."""
         return digest.canonical(_timeless(self.model_dump(mode="json", exclude={"created", "versions", "seconds"})))
+
+
+def _named(score: float | None) -> str:
+    return "null" if score is None else f"{score:g}"
 
 
 TIMELY = frozenset({"seconds", "usage", "cost", "cached", "created", "versions"})

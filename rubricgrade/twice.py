@@ -46,3 +46,12 @@ def find(text: str) -> Twice:
                 return Twice(key, before.count("\n") + 1, len(before) - before.rfind("\n"))
             objects[-1].add(key)
     raise ValueError("no key stands twice in this text")
+
+
+def told(data: bytes) -> str | None:
+    """What to say of JSON in which a key stands twice; None where none does."""
+    try:
+        json.loads(data, object_pairs_hook=unique)
+    except KeyTwice:
+        return f"the key {find(data.decode()).key!r} stands twice; keep one of them"
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rubricgrade.agreement.decision import Decision
-from rubricgrade.agreement.labels import Label
+from rubricgrade.agreement.labels import Label, named_alike
 from rubricgrade.agreement.measures import CANNOT_TELL, MET, NOT_MET
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.result import NO_VERDICT, CriterionResult, Grade, ItemResult
@@ -71,7 +71,7 @@ def join(
     known = _scales(episodes, scales or {})
     faults: list[Fault] = []
     unmatched = Counter[str]()
-    for label in labels:
+    for label in named_alike(labels):
         found = names.get(label.trajectory, set())
         if len(found) > 1:
             places = ", ".join(sorted(grades[index][0] for index in found))

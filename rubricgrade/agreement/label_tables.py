@@ -31,7 +31,8 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows of a CSV file with a header, each with the line that it begins in, from 1.
 
     Raises:
-        ValueError: It is no UTF-8 text, no CSV, or a row has more or fewer cells than the header.
+        ValueError: It is no UTF-8 text, no CSV, a row has more or fewer cells than the header, or two columns have one
+            name.
     """
     reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
     try:
@@ -39,7 +40,7 @@ def csv_rows(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
         begins = 1
         for cells in reader:
             if header is None:
-                header = [unguarded(cell) for cell in cells]
+                header = _once([unguarded(cell) for cell in cells])
             elif cells and len(cells) != len(header):
                 raise ValueError(f"line {begins} has {len(cells)} cells, and the header {len(header)}")
             elif cells:
@@ -53,7 +54,7 @@ def parquet_rows(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows of a Parquet file, each with its number, from 1.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or two columns have one name.
         MissingExtraError: pyarrow is not installed.
     """
     try:
@@ -66,3 +67,10 @@ def parquet_rows(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     except OSError as error:
         raise ValueError(str(error)) from None
     yield from enumerate(cast("list[dict[str, Any]]", rows), 1)
+
+
+def _once(names: list[str]) -> list[str]:
+    """The names of columns. Of two with one name, who reads a row would keep one cell."""
+    if again := next((name for index, name in enumerate(names) if name in names[:index]), None):
+        raise ValueError(f"two columns are called {again!r}")
+    return names

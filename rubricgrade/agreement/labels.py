@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rubricgrade import twice
 from rubricgrade.agreement.label_tables import csv_rows, parquet_rows
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.misfits import misfits
+from rubricgrade.people import person
 
 SCHEMA = "rubricgrade.label/1"
 TABLES = {".csv": csv_rows, ".parquet": parquet_rows}
@@ -25,7 +27,7 @@ class Label(BaseModel):
         trajectory: Its id, its content hash (``sha256:...``), or its folder below the one that was named.
         criterion: Its id; ``ID[2]`` for the second item of a `for_each`.
         verdict: ``met``, ``not_met``, a choice of the criterion's scale, or ``cannot_tell``.
-        by: Who decided. Several people may label the same thing.
+        by: Who decided. Several people may label the same thing; case and space make nobody another person.
         why: A note; read by people only.
         line: Where it stands in its file, from 1; 0 if it comes from none.
     """
@@ -53,40 +55,51 @@ def read_labels(path: Path) -> tuple[Label, ...]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(Fault(f"can't read labels: {error.strerror or error}", str(path))) from error
-    labels: dict[tuple[str, str, str], Label] = {}
+    read: list[Label] = []
     faults: list[Fault] = []
     try:
         for number, made in _made(data, path.suffix):
-            if isinstance(made, ValidationError):
-                faults += (Fault(f"no label: {told}", str(path), number) for told in misfits(made))
-                continue
-            label = made.model_copy(update={"line": number})
-            key = (label.trajectory, label.criterion, label.by)
-            if (first := labels.setdefault(key, label)) is not label:
-                message = f"{label.by} has decided {label.criterion} of {label.trajectory} in line {first.line} already"
-                faults.append(Fault(message, str(path), number))
+            if isinstance(made, Label):
+                read.append(made.model_copy(update={"line": number}))
+            else:
+                faults += (Fault(f"no label: {told}", str(path), number) for told in made)
     except ValueError as error:
         raise InputError(Fault(f"is no table of labels: {error}", str(path))) from None
+    labels: dict[tuple[str, str, str], Label] = {}
+    for label in named_alike(read):
+        key = (label.trajectory, label.criterion, label.by)
+        if (first := labels.setdefault(key, label)) is not label:
+            message = f"{label.by} has decided {label.criterion} of {label.trajectory} in line {first.line} already"
+            faults.append(Fault(message, str(path), label.line))
     if not labels and not faults:
         faults.append(Fault("holds no label", str(path)))
     if faults:
-        raise InputError(faults)
+        raise InputError(sorted(faults, key=lambda fault: fault.line))
     return tuple(labels.values())
 
 
-def _made(data: bytes, suffix: str) -> Iterator[tuple[int, Label | ValidationError]]:
-    """What each line or row is, with its number."""
+def named_alike(labels: Iterable[Label]) -> Iterator[Label]:
+    """The labels, with each person's name as it is written first."""
+    names: dict[str, str] = {}
+    for label in labels:
+        by = names.setdefault(person(label.by), label.by)
+        yield label if by == label.by else label.model_copy(update={"by": by})
+
+
+def _made(data: bytes, suffix: str) -> Iterator[tuple[int, Label | list[str]]]:
+    """What each line or row is, or what is wrong with it, with its number."""
     if suffix in TABLES:
         for number, row in TABLES[suffix](data):
-            yield number, _or_error(lambda row=row: Label.model_validate(row))
+            yield number, _or_faults(lambda row=row: Label.model_validate(row))
         return
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():
-            yield number, _or_error(lambda line=line: Label.model_validate_json(line))
+            made = _or_faults(lambda line=line: Label.model_validate_json(line))
+            yield number, [told] if isinstance(made, Label) and (told := twice.told(line)) else made
 
 
-def _or_error(make: Callable[[], Label]) -> Label | ValidationError:
+def _or_faults(make: Callable[[], Label]) -> Label | list[str]:
     try:
         return make()
     except ValidationError as error:
-        return error
+        return misfits(error)

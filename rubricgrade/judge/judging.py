@@ -200,6 +200,8 @@ class Judging:
             if not judged.too_long:
                 return judged
             if not self._shelf.shrink(room, judged.record.shown.characters):
+                if judged.value is not None:
+                    return judged  # the other votes have decided
                 return replace(judged, message=f"{judged.message}; nor does a prompt of {room:,} characters fit")
 
     async def _on_parts(self, case: Case) -> Judged:

@@ -152,6 +152,7 @@ def _add_turn(draft: Draft, role: Role, rest: dict[str, Any], place: str) -> Non
     time = take(rest, "timestamp", as_time)
     usage = _usage(rest)
     reasoning = _reasoning(rest) if role == "assistant" else []
+    spoken = _spoken(rest) if role == "assistant" else []
     calls = _calls(draft, rest, place)
     turn = _Turn(draft, role, place, time, usage, leftovers(draft, rest, place), calls=calls)
     blocks = as_list(value)
@@ -170,6 +171,8 @@ def _add_turn(draft: Draft, role: Role, rest: dict[str, Any], place: str) -> Non
             turn.extra, turn.spoken = {}, True
         else:
             turn.said.add(entry)
+    for text in spoken:
+        turn.said.add_text(text)
     if not turn.empty or not turn.spoken:
         turn.end_step()
 
@@ -241,6 +244,15 @@ def _reasoning(rest: dict[str, Any]) -> list[str]:
             found.extend(blocks.reasoning)
             del rest[name]
     return found
+
+
+def _spoken(rest: dict[str, Any]) -> list[str]:
+    """Take what the model said beside the content: a refusal, and the words of what it said aloud."""
+    found = [take(rest, "refusal", as_text)]
+    if (audio := as_object(rest.get("audio"))) is not None:
+        rest["audio"] = audio = dict(audio)
+        found.append(take(audio, "transcript", as_text))
+    return [text for text in found if text]
 
 
 def _usage(rest: dict[str, Any]) -> Usage | None:

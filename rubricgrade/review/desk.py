@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rubricgrade.agreement import Label
 from rubricgrade.errors import Fault, InputError, StoreError
+from rubricgrade.people import person
 from rubricgrade.result import CriterionResult
 from rubricgrade.review.documents import read_documents
 from rubricgrade.review.doubts import doubts, weight
@@ -101,6 +102,7 @@ class Desk:
         episode = self.episodes[item.episode]
         folder = episode.folder
         self.records(episode)
+        records = [record.model_copy(update={"by": self.spelt(episode, record.by)}) for record in records]
         for record in records:
             if (why := self._damaged.get(file_of(folder, record.by))) is not None:
                 raise StoreError(f"nothing is added to a file that can't be read; mend it or move it away: {why}")
@@ -123,6 +125,10 @@ class Desk:
         if told := self.damaged():
             raise StoreError("; ".join(told))
 
+    def spelt(self, episode: Episode, reviewer: str) -> str:
+        """A reviewer's name as an episode's records have it, in whatever case it is written elsewhere."""
+        return next((name for name in self.records(episode) if person(name) == person(reviewer)), reviewer)
+
     def opinions(self, item: Item) -> dict[str, Opinion]:
         """What each reviewer holds of an item."""
         episode = self.episodes[item.episode]
@@ -130,7 +136,8 @@ class Desk:
 
     def opinion(self, item: Item, reviewer: str) -> Opinion:
         """What one reviewer holds of an item."""
-        return self.opinions(item).get(reviewer, Opinion(reviewer))
+        name = self.spelt(self.episodes[item.episode], reviewer)
+        return self.opinions(item).get(name, Opinion(name))
 
     def open_to(self, item: Item, reviewer: str) -> bool:
         """Whether a reviewer may be shown what the judge and others said. Every page asks this."""
@@ -297,7 +304,11 @@ class Desk:
         except StoreError as error:
             self._damaged[folder] = str(error)
             return
+        people: dict[str, Path] = {}
         for file in files:
+            if (first := people.setdefault(person(file.stem), file)) is not file:
+                self._damaged[file] = f"{file}: is by the same person as {first.name}; make one file of the two"
+                continue
             try:
                 yield file.stem, self._records(file)
             except FileNotFoundError:

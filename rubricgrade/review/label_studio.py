@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rubricgrade.agreement import Label
+from rubricgrade.agreement.labels import named_alike
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.evidence.visible import visible
 from rubricgrade.misfits import first_misfit
@@ -112,7 +113,8 @@ def read_annotations(file: Path) -> tuple[Label, ...]:
     except ValidationError as error:
         told = f"is no JSON export of tasks that were made here: {first_misfit(error)}"
         raise InputError(Fault(told, str(file))) from None
-    labels = {(label.trajectory, label.criterion, label.by): label for task in tasks for label in _labels(task)}
+    given = named_alike(label for task in tasks for label in _labels(task))
+    labels = {(label.trajectory, label.criterion, label.by): label for label in given}
     if not labels:
         raise InputError(Fault("nobody has decided anything in it", str(file)))
     return tuple(labels.values())

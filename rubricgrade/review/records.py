@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
+from rubricgrade import twice
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.misfits import first_misfit
 from rubricgrade.result import Evidence
@@ -229,6 +230,8 @@ def read_records(file: Path) -> list[Record]:
             record = _RECORD.validate_json(line)
         except ValidationError as error:
             raise StoreError(f"{file}:{number}: is no review record: {first_misfit(error)}") from None
+        if (told := twice.told(line)) is not None:
+            raise StoreError(f"{file}:{number}: {told}")
         if record.by != file.stem:
             raise StoreError(f"{file}:{number}: is a record by {record.by}, in a file of {file.stem}")
         found.append(record)

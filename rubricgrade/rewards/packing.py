@@ -13,6 +13,9 @@ from rubricgrade.readers import native_document
 from rubricgrade.rubric import Rubric
 from rubricgrade.trajectory import Trajectory
 
+REQUEST = "rubricgrade-request"
+"""The header in which a client names a request, and the server's answer the request that it belongs to."""
+
 
 def packed_rubric(rubric: Rubric) -> dict[str, str]:
     """All of a rubric, with its sealed files: ``{"yaml"}`` or ``{"archive"}``. Read again, it has the same hash."""

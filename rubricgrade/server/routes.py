@@ -19,6 +19,7 @@ from rubricgrade.errors import RubricgradeError
 from rubricgrade.result import Grade
 from rubricgrade.rewards import nemo_gym, openrlhf
 from rubricgrade.rewards.conversation import from_responses
+from rubricgrade.rewards.packing import REQUEST
 from rubricgrade.rewards.rewarded import Rewarded, cause_of
 from rubricgrade.server.desk import Episode, Place
 from rubricgrade.server.episodes import episodes_of, one_episode, timeout_of
@@ -137,7 +138,10 @@ async def _while_there(request: Request, work: Coroutine[Any, Any, Response]) ->
 
 async def _one(service: Service, arrived: _Arrived) -> Response:
     (grade,) = await _grades(service, arrived, one_episode)
-    return Response(grade.model_dump_json(), media_type="application/json")
+    # Whatever the client calls its request, for it to know the answer by.
+    name = arrived.request.headers.get(REQUEST)
+    headers = {} if name is None else {REQUEST: name}
+    return Response(grade.model_dump_json(), headers=headers, media_type="application/json")
 
 
 async def _batch(service: Service, arrived: _Arrived) -> Response:

@@ -13,7 +13,10 @@ from tempfile import TemporaryDirectory
 
 from rubricgrade.errors import StoreError
 
-_WAIT = 30.0  # seconds for another process's write
+_WAIT = 30.0
+"""Seconds for other processes' writes. Dozens that write at once wait for two, on a quick disk."""
+_SHORT = 0.5
+"""The same after a wait for nothing: what holds the file so long is no write, and may never end."""
 
 
 @dataclass(slots=True)
@@ -22,6 +25,14 @@ class _Link:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     connection: sqlite3.Connection | None = None
+    wait: float = field(default_factory=lambda: _WAIT)
+
+    def be_patient(self, seconds: float) -> None:
+        """Wait that long for others from now on."""
+        if seconds != self.wait:
+            self.wait = seconds
+            if self.connection is not None:
+                self.connection.execute(f"PRAGMA busy_timeout={round(1000 * seconds)}")
 
 
 class Database:
@@ -73,10 +84,13 @@ class Database:
         with link.lock:
             try:
                 if link.connection is None:
-                    link.connection = self._connect()
+                    link.connection = self._connect(link.wait)
                 with link.connection:
                     yield link.connection
+                link.be_patient(_WAIT)
             except (sqlite3.Error, OSError) as error:
+                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                    link.be_patient(_SHORT)
                 raise StoreError(f"{self._name} {self.path}: {error}") from error
 
     def _after_fork(self) -> None:
@@ -85,10 +99,10 @@ class Database:
             self._inherited += (self._reader, self._writer)
             self._process, self._reader, self._writer = os.getpid(), _Link(), _Link()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, wait: float) -> sqlite3.Connection:
         if not self.path.exists():
             self._create()
-        connection = sqlite3.connect(self.path, timeout=_WAIT, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=wait, check_same_thread=False)
         try:
             connection.execute("PRAGMA synchronous=NORMAL")
             # Keys are looked up once each: pages that were read are of little use again.

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rubricgrade import twice
 from rubricgrade.errors import Fault, InputError, StoreError
 from rubricgrade.misfits import misfits
+from rubricgrade.people import person
 from rubricgrade.readers.native import replace_file
 
 SCHEMA = "rubricgrade.verdict/1"
@@ -105,7 +106,9 @@ class Verdict(_Line):
 
     @property
     def of_vote(self) -> tuple[object, ...]:
-        """Which vote it is: a judge casts each once. The same question asked with other settings is another key."""
+        """Which vote it is: a person has one, a model casts each once. Other settings are another key."""
+        if self.by_hand:
+            return self.question, person(self.recorded_by)
         return self.question, self.recorded_by, self.vote, self.key
 
     def says_the_same_as(self, other: Verdict) -> bool:
@@ -164,13 +167,11 @@ def _read(path: Path, _changed: int, _size: int) -> RecordedFile:
             continue
         try:
             verdict = Verdict.model_validate_json(line)
-            json.loads(line, object_pairs_hook=twice.unique)
-        except twice.KeyTwice:
-            key = twice.find(line.decode()).key
-            faults.append(Fault(f"the key {key!r} stands twice; keep one of them", str(path), number))
-            continue
         except ValidationError as error:
             faults += [Fault(f"no recorded verdict: {told}", str(path), number) for told in misfits(error)]
+            continue
+        if (told := twice.told(line)) is not None:
+            faults.append(Fault(told, str(path), number))
             continue
         if not verdict.open and not verdict.recorded_by:
             faults.append(Fault("a recorded verdict says who gave it ('recorded_by')", str(path), number))

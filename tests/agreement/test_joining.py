@@ -38,6 +38,13 @@ def test_an_id_that_two_have_must_be_told_apart() -> None:
 def test_one_person_decides_a_thing_once_whatever_it_is_called() -> None:
     with pytest.raises(InputError, match="another name"):
         join(TWO, [label("a", "c", "met"), label("run/a", "c", "not_met")])
+    with pytest.raises(InputError, match="another name"):
+        join(TWO, [label("a", "c", "met"), label("run/a", "c", "not_met", by="Ann ")])
+
+
+def test_a_person_s_name_is_shown_as_it_is_written_first() -> None:
+    joined = join(TWO, [label("a", "c", "met", by="Ann"), label("b", "c", "met"), label("b", "c", "met", by="bob")])
+    assert people(joined) == {"run/a c": (("Ann", "met"),), "run/b c": (("Ann", "met"), ("bob", "met"))}
 
 
 @pytest.mark.parametrize("verdict", ["yes", "Met", "partly_met", "error"])

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,10 @@ def test_a_spreadsheet_s_file_is_read(tmp_path: Path) -> None:
             "no label: 'verdict' must be text that is not empty, not the text ''",
         ),
         ("trajectory,criterion,verdict\nt,c,met\n", "no label: has no 'by'"),
+        (
+            "trajectory,criterion,verdict,verdict,by\nt,c,met,not_met,ann\n",
+            "is no table of labels: two columns are called 'verdict'",
+        ),
         ("trajectory,criterion,verdict,by\n", "holds no label"),
         ("", "holds no label"),
     ],
@@ -98,3 +103,30 @@ def test_text_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_bytes(b"trajectory,criterion,verdict,by\n\xff,c,met,ann\n")
     with pytest.raises(InputError, match="is no table of labels: 'utf-8' codec can't decode"):
         read_labels(tmp_path / "l.csv")
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "l.jsonl", {**LINE, "by": "bob"}, json.dumps(LINE)[:-1] + ', "verdict": "not_met"}')
+    with pytest.raises(InputError) as caught:
+        read_labels(file)
+    (fault,) = caught.value.faults
+    assert (fault.line, fault.message) == (2, "no label: the key 'verdict' stands twice; keep one of them")
+
+
+@pytest.mark.parametrize("name", ["Ann", "ANN", " ann ", "\u00a0ann"])
+def test_one_person_is_one_voter_however_the_name_is_written(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / "l.jsonl", LINE, {**LINE, "by": name, "verdict": "not_met"})
+    with pytest.raises(InputError, match="ann has decided c of t1 in line 1 already"):
+        read_labels(file)
+    file = write(tmp_path / "l.jsonl", LINE, {**LINE, "by": name, "trajectory": "t2"}, {**LINE, "by": "Anne"})
+    assert [label.by for label in read_labels(file)] == ["ann", "ann", "Anne"]
+
+
+def test_a_parquet_table_with_a_column_twice_is_refused(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow", reason="extra 'parquet' is not installed")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    names = [*LINE, "verdict"]
+    table = pyarrow.table([[text] for text in (*LINE.values(), "not_met")], names=names)
+    parquet.write_table(table, tmp_path / "l.parquet")
+    with pytest.raises(InputError, match="is no table of labels"):
+        read_labels(tmp_path / "l.parquet")

@@ -19,7 +19,8 @@ def after(run: Path, to: Path, reward: dict[int, float]) -> Path:
     shutil.copytree(run, to)
     for file in to.glob("*/*/grades/*.json"):
         grade = json.loads(file.read_bytes())
-        file.write_text(json.dumps({**grade, "score": reward.get(int(file.parts[-3]), grade["score"])}))
+        score = reward.get(int(file.parts[-3]), grade["score"])
+        file.write_text(json.dumps({**grade, "score": score, "bounds": [score, score]}))
     return to
 
 

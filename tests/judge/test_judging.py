@@ -245,6 +245,12 @@ class TestFaults:
         sizes = [sum(len(m["content"]) for m in request.messages) for request in chat.asked]
         assert len(sizes) == 1, "a shorter one would leave no room for a record"
 
+    def test_a_vote_that_was_too_long_is_no_matter_where_the_others_decide(self) -> None:
+        script = [NO, NO, AskFailed("8,000 of 4,096 tokens", "too_long")]
+        judged, _ = ask_once(script, votes=3)
+        assert (judged.verdict, judged.value) == ("not_met", 0.0)
+        assert "nor does a prompt of" not in judged.message
+
     @given(
         st.text() | st.sampled_from([YES, NO, DOUBT]),
         st.sampled_from(["stop", "length", "refused", "filtered", "empty"]),

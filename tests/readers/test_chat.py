@@ -293,6 +293,25 @@ def test_a_document_of_a_user_is_no_image(tmp_path: Path) -> None:
     assert "QUJD" not in step.text
 
 
+@pytest.mark.parametrize(
+    ("message", "parts", "extra"),
+    [
+        ({"content": "Sure.", "refusal": "I can't help."}, ["Sure.", "I can't help."], {}),
+        ({"content": None, "refusal": "I can't help."}, ["I can't help."], {}),
+        ({"content": None, "audio": {"id": "a", "transcript": "It rains."}}, ["It rains."], {"audio": {"id": "a"}}),
+        ({"content": "Sure.", "refusal": None, "audio": None}, ["Sure."], {}),
+        ({"content": [{"type": "text", "text": "Sure."}], "refusal": "No."}, ["Sure.", "No."], {}),
+        ({"content": "Sure.", "audio": {"id": "a"}}, ["Sure."], {"audio": {"id": "a"}}),
+    ],
+)
+def test_words_beside_the_content_are_said_too(
+    tmp_path: Path, message: dict[str, Any], parts: list[str], extra: dict[str, Any]
+) -> None:
+    step = loaded(tmp_path, [USER, {"role": "assistant", **message}]).steps[1]
+    assert step.text == "\n".join(parts)
+    assert step.extra == extra
+
+
 def test_the_old_way_of_calling_a_function(tmp_path: Path) -> None:
     asked = {"role": "assistant", "content": None, "function_call": {"name": "get", "arguments": '{"a": 1}'}}
     trajectory = loaded(tmp_path, [asked, {"role": "function", "name": "get", "content": {"rain": True}}])

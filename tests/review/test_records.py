@@ -178,3 +178,34 @@ def test_another_wording_is_another_question(run: Path) -> None:
     assert again.opinion(item_of(again, "one", "complete"), "anna").final is not None, (
         "points are no part of a question"
     )
+
+
+def test_a_reviewer_is_one_person_however_the_name_is_written(run: Path) -> None:
+    desk = desk_of(run)
+    item = item_of(desk, "one", "polite")
+    decide(desk, "one", "polite", "met")
+    assert desk.open_to(item, "Anna"), "who has seen the judge's verdict can't be blind to it again"
+    decide(desk, "one", "polite", "not_met", by="ANNA", why="it is curt")
+    decide(desk, "one", "polite", "met", by="ben")
+    assert {name: held.final.verdict for name, held in desk.opinions(item).items() if held.final} == {
+        "anna": "not_met", "ben": "met",
+    }  # fmt: skip
+    assert [file.name for file in record_files(run / "one")] == ["anna.jsonl", "ben.jsonl"]
+
+
+def test_of_two_files_by_one_person_the_second_is_set_aside(run: Path) -> None:
+    decide(desk_of(run), "one", "polite", "met")
+    file = file_of(run / "one", "anna")
+    file_of(run / "one", "Anna").write_text(file.read_text().replace('"anna"', '"Anna"'))
+    desk = desk_of(run)
+    assert list(desk.opinions(item_of(desk, "one", "polite"))) == ["Anna"]
+    (told,) = desk.damaged()
+    assert "anna.jsonl: is by the same person as Anna.jsonl" in told
+
+
+def test_a_record_with_a_key_that_stands_twice_is_refused(run: Path) -> None:
+    decide(desk_of(run), "one", "polite", "met")
+    file = file_of(run / "one", "anna")
+    file.write_text(file.read_text().replace('"verdict":"met"', '"verdict":"not_met","verdict":"met"'))
+    with pytest.raises(StoreError, match=r"anna\.jsonl:1: the key 'verdict' stands twice"):
+        read_records(file)

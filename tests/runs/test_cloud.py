@@ -104,7 +104,8 @@ def test_an_attempts_files_come_back(place: Place) -> None:
 
 def test_the_last_grade_written_is_the_current_one(place: Place, grade: Grade) -> None:
     assert place.grades(["a/0"]) == [None]
-    other = grade.model_copy(update={"score": 0.25, "rubric": grade.rubric.model_copy(update={"id": "another"})})
+    another = grade.rubric.model_copy(update={"id": "another"})
+    other = grade.model_copy(update={"score": 0.25, "bounds": (0.25, 0.25), "rubric": another})
     for one in (grade, other, grade):
         place.below("a/0").write_grade(one)
     place.below("b/0").write_grade(other)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rubricgrade import RewardClient
+from rubricgrade import RewardClient, load_trajectories
 from rubricgrade.client import RewardServerError
 from rubricgrade.errors import InputError, RubricError, TrajectoryError
+from rubricgrade.loading import parse_rubric
 from rubricgrade.readers import read_trajectory
-from rubricgrade.result import Subject
+from rubricgrade.readers.jsontext import parse
+from rubricgrade.result import Grade, Subject
+from rubricgrade.rewards.packing import REQUEST, packed_episode
 from rubricgrade.rewards.unfinished import unfinished
 from tests.chat.scripted import ScriptedServer, Wire
+from tests.chat.test_in_step import http
+from tests.readers.made import SAMPLES
+from tests.readers.test_samples import EXPECTED
 from tests.server.conftest import messages
 
 EPISODE = read_trajectory(messages())
 GRADE = unfinished(EPISODE, Subject(id="r", hash="sha256:0"), "stopped", "for a test")
+RUBRIC = parse_rubric("id: mine\ntitle: t\ncriteria: [{id: a, points: 1, description: d, judge: {}}]\n")
 GOOD = Wire(GRADE.to_json().encode())
 FAULT = b'{"error": {"code": "%s", "message": "m", "faults": [{"message": "wrong", "file": "f", "line": 3}]}}'
 
@@ -125,6 +135,7 @@ def test_bad_input_is_raised_with_its_faults(far: ScriptedServer, code: bytes, k
         Wire(b'{"score": 1.0}'),
         Wire(b"[1]"),
         Wire(GRADE.to_json().encode().replace(b'"score": null', b'"score": 7')),
+        Wire(GRADE.to_json().encode().replace(b'"score": null', b'"score": 1.0')),
         Wire(b"who are you", 401),
         Wire(b'{"error": 3}', 404),
     ],
@@ -161,3 +172,63 @@ def test_client_and_error_can_be_pickled(far: ScriptedServer) -> None:
     assert pickle.loads(pickle.dumps(client(far))).grade(EPISODE, "r") == GRADE
     again = pickle.loads(pickle.dumps(RewardServerError("no", 401)))
     assert (str(again), again.status) == ("no", 401)
+
+
+def of_another(**wrong: Any) -> Wire:
+    return Wire(GRADE.model_copy(update=wrong).to_json().encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (of_another(trajectory=Subject(id="blue", hash="sha256:1")), "the grade of another trajectory ('blue')"),
+        (of_another(trajectory=Subject(id=EPISODE.id, hash="sha256:1")), "the grade of another trajectory"),
+        (of_another(rubric=Subject(id="mine", hash="sha256:1")), "the grade of another rubric ('mine')"),
+        (
+            replace(of_another(rubric=Subject(id=RUBRIC.id, hash=RUBRIC.hash)), headers={REQUEST: "0"}),
+            "another request",
+        ),
+    ],
+)
+def test_the_grade_of_another_request_is_a_fault_and_no_number(far: ScriptedServer, answer: Wire, told: str) -> None:
+    far.script = [answer]
+    found = client(far).grade(EPISODE, RUBRIC)
+    assert (found.status, found.score, found.cause) == ("ungraded", None, "fault")
+    assert (found.trajectory.hash, found.rubric.hash) == (EPISODE.hash, RUBRIC.hash)
+    assert told in found.warnings[-1]
+
+
+def test_a_grade_of_the_rubric_that_was_sent_is_taken(far: ScriptedServer) -> None:
+    answer = GRADE.model_copy(update={"rubric": Subject(id=RUBRIC.id, hash=RUBRIC.hash)})
+    far.script = [lambda seen: Wire(answer.to_json().encode(), headers={REQUEST: seen.headers[REQUEST]})]
+    assert client(far).grade_all([EPISODE, EPISODE], RUBRIC) == [answer, answer]
+    assert len({seen.headers[REQUEST] for seen in far.seen}) == 2
+
+
+def test_a_late_answer_to_one_request_is_not_that_to_the_next(far: ScriptedServer) -> None:
+    late = GRADE.model_copy(update={"warnings": ("late",)})
+    far.script = [replace(GOOD, afterwards=http(Wire(late.to_json().encode()))), GOOD]
+    asked = client(far)
+
+    async def run() -> Grade:
+        await asked.agrade(EPISODE, "r")
+        await asyncio.to_thread(far.wait_for_unasked, 1)
+        await asyncio.sleep(0.01)  # what was sent on this machine is there: one look at the sockets takes it in
+        return await asked.agrade(EPISODE, "r")
+
+    assert asyncio.run(run()) == GRADE
+    assert far.connections == 2
+
+
+def test_a_redirect_is_not_followed(far: ScriptedServer) -> None:
+    far.script = [Wire(b"there", 307, {"location": f"{far.origin}/elsewhere"}), GOOD]
+    with pytest.raises(RewardServerError, match="answered 307"):
+        client(far).grade(EPISODE, "r")
+    assert len(far.seen) == 1
+
+
+@pytest.mark.parametrize("sample", EXPECTED)
+def test_an_honest_server_reads_the_trajectory_that_was_sent(sample: str) -> None:
+    for trajectory in load_trajectories(SAMPLES / sample):
+        sent, notes = parse(json.dumps(packed_episode(trajectory)["trajectory"]))
+        assert read_trajectory(sent, notes=notes).hash == trajectory.hash

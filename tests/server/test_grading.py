@@ -86,6 +86,13 @@ def test_a_gate_that_fails_is_a_real_zero(client: RewardClient, episode: Path) -
     assert (found.status, found.score) == ("gated", 0.0)
 
 
+def test_an_answer_names_its_request(server: Running) -> None:
+    body = {"trajectory": messages(), "rubric": "checked"}
+    answer = server.post("/grade", body, {"content-type": "application/json", "rubricgrade-request": "one"})
+    assert (answer.status, answer.headers["rubricgrade-request"]) == (200, "one")
+    assert "rubricgrade-request" not in server.post("/grade", body).headers
+
+
 def test_what_can_not_be_graded_has_no_score(client: RewardClient) -> None:
     found = client.grade(read_trajectory(messages()), "checked")
     assert (found.status, found.score, found.cause, found.bounds) == ("ungraded", None, "check_error", (0.0, 1.0))

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -319,3 +320,45 @@ class TestFiles:
         with pytest.raises(StoreError):
             write_verdicts(tmp_path / "v.jsonl", [verdict()])
         assert [path.name for path in tmp_path.iterdir()] == ["v.jsonl"]
+
+
+def test_who_waited_for_nothing_waits_little_until_the_file_is_free(
+    cache: VerdictCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rubricgrade.store.database._WAIT", 1.5)
+    monkeypatch.setattr("rubricgrade.store.database._SHORT", 0.1)
+
+    def waited(number: int) -> float:
+        since = time.monotonic()
+        with pytest.raises(StoreError, match="locked"):
+            cache.put(verdict(number))
+        return time.monotonic() - since
+
+    cache.put(verdict(0))
+    with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        first, second = waited(1), waited(2)
+        assert cache.get("sha256:k0") == verdict(0), "who looks something up waits for nobody"
+        other.execute("COMMIT")
+        cache.put(verdict(3))
+        assert cache.get("sha256:k3") == verdict(3)
+        other.execute("BEGIN EXCLUSIVE")
+        third = waited(4)
+    assert second < 1.4 <= min(first, third)
+
+
+@pytest.mark.parametrize("other", ["hand: ANNA", "hand:  anna "])
+def test_a_person_has_one_vote_however_the_name_is_written(tmp_path: Path, other: str) -> None:
+    file = tmp_path / "v.jsonl"
+    write_verdicts(file, [verdict(key=None, recorded_by="hand: Anna"), verdict(vote=1, recorded_by=other)])
+    assert len({each.of_vote for each in read_verdicts(file)}) == 1
+    write_verdicts(file, [verdict(key=None, recorded_by="hand: Anna"), verdict(vote=1, recorded_by=other, answer="no")])
+    with pytest.raises(InputError, match="another verdict by"):
+        read_verdicts(file)
+
+
+def test_two_people_and_two_models_have_votes_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "v.jsonl"
+    names = ("hand: Anna", "hand: Bob", "acme/judge", "acme/Judge")
+    write_verdicts(file, [verdict(key=None, recorded_by=by, answer=by) for by in names])
+    assert len({each.of_vote for each in read_verdicts(file)}) == 4
