@@ -64,6 +64,7 @@ def parse_rubric(
     folder: str | PathLike[str] | None = None,
     vars: Overrides | None = None,  # noqa: A002 - the rubric's own word
     partial: bool = False,
+    examples: bool = True,
 ) -> Rubric:
     """Read a rubric from its text.
 
@@ -73,12 +74,14 @@ def parse_rubric(
         folder: Where its sealed files lie; None for a rubric that names none.
         vars: As in `load_rubric`.
         partial: As in `load_rubric`.
+        examples: Whether the trajectories that its examples name must be there: they test a rubric, and grade nothing.
 
     Raises:
         RubricError: With every fault that was found, in the order of the text.
     """
     document = read_document(text, file)
-    rubric, faults = _read(document, Path(folder) if folder is not None else None, vars, partial=partial)
+    place = Path(folder) if folder is not None else None
+    rubric, faults = _read(document, place, vars, partial=partial, examples=examples)
     if rubric is None or faults:
         raise RubricError(
             sorted(dict.fromkeys(faults), key=lambda fault: (fault.file != file, fault.line, fault.column))
@@ -95,7 +98,7 @@ def rubric_file(path: str | PathLike[str]) -> Path:
 
 
 def _read(
-    document: Document, folder: Path | None, given: Overrides | None, *, partial: bool
+    document: Document, folder: Path | None, given: Overrides | None, *, partial: bool, examples: bool
 ) -> tuple[Rubric | None, list[Fault]]:
     faults = list(document.faults)
     if document.data is None:
@@ -124,7 +127,7 @@ def _read(
     faults += unread
     faults += content_faults(named, sealed, document)
     tests = [example for example in example_trajectories(rubric) if not _touches(example.place, replaced)]
-    faults += missing(folder, tests, document)
+    faults += missing(folder, tests, document) if examples else []
     return rubric.with_sealed(sealed), faults
 
 

@@ -104,7 +104,7 @@ class Shelf:
                 text = tree.read(folder, FILE, MAX_BYTES + 1)
             except (OSError, ValueError) as error:
                 raise RubricError(Fault(f"can't be read from the archive: {error}", FILE)) from None
-        rubric = parse_rubric(text, file=FILE, folder=folder, vars=values or None)
+        rubric = parse_rubric(text, file=FILE, folder=folder, vars=values or None, examples=False)
         if not self._judge and (model := names_judge(rubric)) is not None:
             message = f"judge: a rubric in a request can't choose the judge ({model!r}), and this server has none"
             raise RubricError(Fault(message, FILE))

@@ -17,7 +17,8 @@ from tests.chat.scripted import ScriptedServer
 from tests.server.conftest import SAID, messages
 from tests.server.running import Running
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/rubric.yaml"))
+ROOT = Path(__file__).parents[2]
+RUBRICS = sorted([*ROOT.glob("examples/*/rubric.yaml"), *ROOT.glob("rubrics/*/rubric.yaml")])
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_what_can_not_be_graded_has_no_score(client: RewardClient) -> None:
     assert (found.status, found.score, found.cause, found.bounds) == ("ungraded", None, "check_error", (0.0, 1.0))
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.parent.name)
+@pytest.mark.parametrize("file", RUBRICS, ids=lambda file: file.parent.name)
 def test_a_rubric_keeps_its_hash_on_the_way(client: RewardClient, file: Path) -> None:
     rubric = load_rubric(file, partial=True)
     if any(value is None for value in rubric.vars.values()):
