@@ -35,6 +35,15 @@ class Joined:
     rubrics: tuple[str, ...]
     unmatched: Mapping[str, int]
 
+    @property
+    def unseen(self) -> Mapping[str, tuple[str, ...]]:
+        """By criterion with a scale: choices of people that are not known to be on it, as no judge has made them."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for each in self.decisions:
+            if order := self.scales.get(each.criterion):
+                found[each.criterion] |= {answer for _, answer in each.people} - {*order, CANNOT_TELL}
+        return {name: tuple(sorted(words)) for name, words in found.items() if words}
+
 
 @dataclass(slots=True)
 class _Episode:
@@ -82,7 +91,7 @@ def join(
             episode = episodes[next(iter(found))]
             if label.criterion not in episode.judged:
                 unmatched[episode.other.get(label.criterion, "the rubric has no such criterion")] += 1
-            elif wanted := _wrong(label, known):
+            elif wanted := _wrong(label, known, scales or {}):
                 message = f"{label.verdict!r} is no verdict on {label.criterion}; one of {', '.join(wanted)} is"
                 faults.append(Fault(message, file, label.line))
             elif label.by in dict(episode.people[label.criterion]):
@@ -168,7 +177,9 @@ def _order(answers: set[tuple[float | None, str]]) -> tuple[str, ...] | None:
     return tuple(answer for _, answer in sorted((value or 0.0, answer) for value, answer in answers))
 
 
-def _wrong(label: Label, known: Mapping[str, tuple[str, ...] | None]) -> tuple[str, ...]:
+def _wrong(
+    label: Label, known: Mapping[str, tuple[str, ...] | None], given: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
     """The verdicts that the criterion has, if the label's is none of them."""
     if label.verdict == CANNOT_TELL or row_of(label.criterion) not in known:
         return ()
@@ -176,7 +187,8 @@ def _wrong(label: Label, known: Mapping[str, tuple[str, ...] | None]) -> tuple[s
     if order is None:
         return () if label.verdict in _TWO else (MET, NOT_MET, CANNOT_TELL)
     # An order that was read off the grades may lack a choice that no judge has made.
-    return (*order, CANNOT_TELL) if label.verdict in _TWO else ()
+    whole = order == tuple(given.get(row_of(label.criterion), ()))
+    return (*order, CANNOT_TELL) if label.verdict not in order and (whole or label.verdict in _TWO) else ()
 
 
 def _decisions(grades: Sequence[tuple[str, Grade]], episodes: Sequence[_Episode]) -> Iterator[Decision]:

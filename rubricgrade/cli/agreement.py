@@ -169,6 +169,9 @@ def _lines(found: Agreement, joined: Joined) -> Iterator[str]:
         yield from _details(row)
     if silent := [row.criterion or "" for row in found.criteria if not row.labelled]:
         yield f"not labelled: {', '.join(silent)}"
+    for name, words in joined.unseen.items():
+        chosen = ", ".join(map(repr, words))
+        yield f"NOTE: {name}: nobody but people chose {chosen}; --rubric tells whether that is on the scale, and its order"
     for reason, number in joined.unmatched.items():
         yield f"NOTE: {count(number, 'label')} not used: {reason}"
 

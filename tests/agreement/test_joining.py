@@ -109,6 +109,15 @@ def test_a_scales_order_is_read_off_the_values() -> None:
     assert join(TWO, [], scales={"c": ["none", "some"]}).scales == {}
 
 
+def test_a_word_that_is_not_on_a_scale_is_a_fault_where_the_scale_is_known_and_told_where_it_is_not() -> None:
+    graded, given = scale("all", "none"), {"s": ["none", "some", "all"]}
+    joined = join(graded, [label("t0", "s", "al"), label("t1", "s", "some")])
+    assert joined.unseen == {"s": ("al", "some")}
+    assert join(graded, [label("t1", "s", "some")], scales=given).unseen == {}
+    with pytest.raises(InputError, match="'al' is no verdict on s; one of none, some, all, cannot_tell is"):
+        join(graded, [label("t0", "s", "al")], scales=given)
+
+
 def test_a_threshold_hides_the_order() -> None:
     graded = [
         ("t", grade("t", judged("s", "none"))),
