@@ -171,7 +171,7 @@ def _lines(found: Agreement, joined: Joined) -> Iterator[str]:
         yield f"not labelled: {', '.join(silent)}"
     for name, words in joined.unseen.items():
         chosen = ", ".join(map(repr, words))
-        yield f"NOTE: {name}: nobody but people chose {chosen}; --rubric tells whether that is a choice, and their order"
+        yield f"NOTE: {name}: nobody but people chose {chosen}; --rubric tells whether that is a choice"
     for reason, number in joined.unmatched.items():
         yield f"NOTE: {count(number, 'label')} not used: {reason}"
 
