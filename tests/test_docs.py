@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,12 +18,14 @@ from pydantic import BaseModel
 
 from rubricgrade import library
 from rubricgrade.errors import Fault
+from rubricgrade.judge import JudgeOptions
 from rubricgrade.loading import check_rubric, codes, read_data
 from rubricgrade.loading.document import read_document
 from rubricgrade.rubric import Rubric
 from rubricgrade.rubric.base import Part
 from tests.authoring.calling import run
 from tests.cli.program import environment
+from tests.cli.test_judge_options import JUDGING
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -111,6 +114,13 @@ def test_every_lint_code_is_explained() -> None:
     known = {value for name, value in vars(codes).items() if name.isupper() and str(value).startswith("RG")}
     listed = re.findall(r"^\| (RG\d{3})", text, re.MULTILINE)
     assert sorted(listed) == sorted(known | {Fault("any").code})
+
+
+def test_every_setting_of_a_judge_is_listed() -> None:
+    text = (ROOT / "docs" / "judge.md").read_text("utf-8")
+    table = text.partition("| option | in Python |")[2].partition("\n\n")[0]
+    assert {*re.findall(r"`(\w+)`", table)} >= {each.name for each in fields(JudgeOptions)}
+    assert {*re.findall(r"`(--judge[\w-]*)", table)} == {option for option in JUDGING if option.startswith("--judge")}
 
 
 def test_every_ready_rubric_is_listed() -> None:
