@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-ITEM = 8000
+ITEM = 4000
 """Characters of an item of a `for_each` that are put into a text; about a longer one nobody is asked."""
 
-MOST_FILLED = 16 << 20
+MOST_FILLED = 32 << 20
 """Characters of all descriptions, guidance and references of a rubric with their names replaced."""
 
 NAME = re.compile(r"(?:vars\.([A-Za-z_]\w*)|(item))\Z")

@@ -199,7 +199,7 @@ def test_nobody_is_asked_about_an_item_that_a_question_has_no_room_for(tmp_path:
     judge_by(server, {"the total is": said("yes")})
     made = grade(episode(tmp_path / "e"), path, judge=options(server))
     assert (made.score, made.usage.calls) == (0.5, 1)
-    assert "8,000 characters" in made.criteria[0].parts[1].message
+    assert "4,000 characters" in made.criteria[0].parts[1].message
 
 
 def test_a_reviewer_is_waited_for(tmp_path: Path) -> None:

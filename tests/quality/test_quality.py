@@ -83,9 +83,11 @@ def answered(task: Path, *answers: str) -> JudgeOptions:
     given = {
         "reasoning": "I think so",
         "evidence": (RecordedQuote(quote="bash /solution/solve.sh"),),
-        "recorded_by": "hand: me",
     }
-    votes = [open_.model_copy(update={"answer": answer, "vote": n, **given}) for n, answer in enumerate(answers)]
+    votes = [
+        open_.model_copy(update={"answer": answer, "recorded_by": f"hand: person {n}", **given})
+        for n, answer in enumerate(answers)
+    ]
     write_verdicts(task / "tests/verdicts.jsonl", votes)
     return replace(OFFLINE, verdicts=(task / "tests/verdicts.jsonl",))
 
