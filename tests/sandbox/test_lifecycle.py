@@ -13,8 +13,8 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,9 +47,7 @@ def leftovers() -> set[str]:
     """State folders and control groups that exist now."""
     # Other tests' go while it is looked: unlike `glob`, `walk` passes over them.
     walked = os.walk("/sys/fs/cgroup")
-    groups = {
-        os.path.join(folder, name) for folder, names, _ in walked for name in names if name.startswith("sandbox-")
-    }
+    groups = {str(Path(folder, name)) for folder, names, _ in walked for name in names if name.startswith("sandbox-")}
     return groups | {str(path) for path in state.root().iterdir() if not path.name.startswith("base-")}
 
 
