@@ -187,7 +187,7 @@ def _wrong(
     if order is None:
         return () if label.verdict in _TWO else (MET, NOT_MET, CANNOT_TELL)
     # An order that was read off the grades may lack a choice that no judge has made.
-    whole = order == tuple(given.get(row_of(label.criterion), ()))
+    whole = bool(order) and order == tuple(given.get(row_of(label.criterion), ()))
     return (*order, CANNOT_TELL) if label.verdict not in order and (whole or label.verdict in _TWO) else ()
 
 

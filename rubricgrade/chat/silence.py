@@ -26,7 +26,8 @@ class Silence:
     _answered: bool = False
     _failed: int = 0
     _next: float = 0.0
-    _last: AskFailed | None = None
+    # Words and kind alone: with the exception would be kept what was asked.
+    _last: tuple[str, Kind] | None = None
 
     def check(self) -> None:
         """Fail like the last ask where it is pointless to ask.
@@ -38,8 +39,9 @@ class Silence:
             return
         now = monotonic()
         if now < self._next:
+            words, kind = self._last
             before = f"{self._failed} asks before have failed like this, and none was answered"
-            raise AskFailed(f"{self._last} Not asked: {before}.", self._last.kind)
+            raise AskFailed(f"{words} Not asked: {before}.", kind)
         self._next = now + AGAIN
 
     def broken(self) -> None:
@@ -53,6 +55,6 @@ class Silence:
         if failure.kind not in _SILENT:
             self._answered = True
             return
-        self._failed, self._last = self._failed + 1, failure
+        self._failed, self._last = self._failed + 1, (str(failure), failure.kind)
         if self._failed == ENOUGH:
             self._next = monotonic() + AGAIN

@@ -124,6 +124,8 @@ def test_a_threshold_hides_the_order() -> None:
         ("u", grade("u", judged("s", "some").model_copy(update={"value": 0}))),
     ]
     assert join(graded, []).scales == {"s": ()}
+    # Nor does anybody know then what is on the scale.
+    assert people(join(graded, [label("t", "s", "all")])) == {"t s": (("ann", "all"),)}
 
 
 def test_a_scale_has_choices_and_no_met() -> None:
