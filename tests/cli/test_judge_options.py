@@ -61,11 +61,11 @@ def asked(tmp_path: Path, server: ScriptedServer) -> list[str | Path]:
 def test_so_many_calls_a_minute(asked: list[str | Path], server: ScriptedServer) -> None:
     failing = iter([error(500), error(429, "slow down", {"retry-after": "0"})])
     server.script = [lambda _: next(failing, completion(json.dumps(said("yes"))))]
-    done = run(*asked, "--judge", "openai/small", "--judge-rpm", "600", env=KEY)
+    done = run(*asked, "--judge", "openai/small", "--judge-rpm", "120", env=KEY)
     assert done.code == 0, done.err
     assert len(server.seen) == 5
-    # What failed counts too: a provider's own limit counts it.
-    assert spread(server) >= 0.1 * 4 - ON_ITS_WAY
+    # What failed counts too: a provider's own limit counts it. Without a pace all is over in less than a second.
+    assert spread(server) >= 0.5 * 4 - ON_ITS_WAY
 
 
 def test_a_reply_is_bounded_and_may_be_the_answer_alone(asked: list[str | Path], server: ScriptedServer) -> None:
