@@ -41,7 +41,9 @@ class Aside:
     usage: Usage = NO_USAGE
     trouble: tuple[str, ...] = ()
 
-    async def object(self, record: View | str, text: str, schema: Mapping[str, Any], key: str) -> dict[str, Any] | None:
+    async def object(
+        self, record: View | str, text: str, schema: Mapping[str, Any], key: str, *, entire: bool = False
+    ) -> dict[str, Any] | None:
         """Ask for one JSON object.
 
         Args:
@@ -49,6 +51,7 @@ class Aside:
             text: The question.
             schema: Of the reply.
             key: The key that the object must have.
+            entire: What stands under the key must be all that is said.
 
         Returns:
             The object; None if the judge would not answer, or two replies could not be read.
@@ -77,7 +80,8 @@ class Aside:
                 request = with_more_room(request)
                 continue
             try:
-                found = read_object(spoken(reply), set(schema["properties"]), key, planted=planted_in(record, text))
+                planted = planted_in(record, text)
+                found = read_object(spoken(reply), set(schema["properties"]), key, planted=planted, entire=entire)
             except Unreadable as fault:
                 request = again(request, reply, not_read(reply, fault))
                 continue

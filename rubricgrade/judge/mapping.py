@@ -113,7 +113,7 @@ async def _read(need: Need, aside: Aside, pieces: Sequence[Piece]) -> _Finds | N
         text = wording.COLLECT.format(
             number=done, count=done + len(todo), most=MOST_PASSAGES, criterion=need.question.asked
         )
-        said = await aside.object(view, text, wording.COLLECT_SCHEMA, "passages")
+        said = await aside.object(view, text, wording.COLLECT_SCHEMA, "passages", entire=True)
         if said is None:
             return None
         spans, doubt = _passages(said, view)

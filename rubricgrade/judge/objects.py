@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 OBJECT = re.compile(r'\{\s*"')
 _MOST_BROKEN = 500
-_UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
+UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\u00a0]+")
 # <draft>...</draft>, [draft]...[/draft], <function=f>...</function>, <!-- ... -->
 _MARK = re.compile(
@@ -53,8 +53,8 @@ class Said:
         return [value for name, value in self.value.items() if _name(name) == key]
 
 
-def said_in(text: str) -> list[Said]:
-    """The objects of a text.
+def said_in(text: str) -> tuple[list[Said], list[str]]:
+    """The objects of a text, and what stands before, between and behind them.
 
     Raises:
         Unreadable: One is broken or cut, or holds a key twice.
@@ -71,9 +71,11 @@ def said_in(text: str) -> list[Said]:
                 raise
             raise Unreadable("a JSON object in it is broken or cut") from error
         found.append((value, text[start.start() : end]))
-    enclosed = _enclosed([*gaps, text[end:]])
-    open_braces = accumulate(gap.count("{") - gap.count("}") for gap in gaps)
-    return [Said(*each, *around) for each, *around in zip(found, enclosed, map(bool, open_braces), strict=True)]
+    gaps.append(text[end:])
+    enclosed = _enclosed(gaps)
+    open_braces = accumulate(gap.count("{") - gap.count("}") for gap in gaps[:-1])
+    said = [Said(*each, *around) for each, *around in zip(found, enclosed, map(bool, open_braces), strict=True)]
+    return said, gaps
 
 
 def lost_in(text: str) -> list[Said]:
@@ -110,7 +112,7 @@ def folded(answer: Any) -> str:
     """An answer without what is forgiven; anything but text is told apart by its JSON."""
     if not isinstance(answer, str):
         return json.dumps(answer)
-    return _SPACE.sub("_", _UNSEEN.sub("", answer).strip()).casefold()
+    return _SPACE.sub("_", UNSEEN.sub("", answer).strip()).casefold()
 
 
 def _enclosed(gaps: Sequence[str]) -> list[bool]:
@@ -131,7 +133,7 @@ def _enclosed(gaps: Sequence[str]) -> list[bool]:
 
 
 def _name(key: str) -> str:
-    return _UNSEEN.sub("", key).strip().casefold()
+    return UNSEEN.sub("", key).strip().casefold()
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

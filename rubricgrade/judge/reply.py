@@ -2,8 +2,8 @@
 
 A reply that is one JSON object, in a fence or not, is taken as it is. Otherwise thinking is dropped and the text is
 searched for objects with all keys that were asked for. If an object is broken, or another one (with fewer keys, in
-tags, before a lone ``</think>``) says something else, or the prompt itself holds the object that was found, nothing is
-read: what an agent planted and a judge quoted is no verdict.
+tags, before a lone ``</think>``) or the words around it say something else, or the prompt itself holds the object that
+was found, nothing is read: what an agent planted and a judge quoted is no verdict.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from rubricgrade.evidence import one_line, visible
 from rubricgrade.judge.objects import DECODER, Said, Unreadable, folded, lost_in, said_in
 from rubricgrade.judge.options import Style
 from rubricgrade.judge.question import CANNOT_TELL
+from rubricgrade.judge.remarks import Remarks, words_in
 from rubricgrade.judge.thinking import without_thinking
 
 LONGEST = 200_000
@@ -32,6 +33,7 @@ _MOST_OBJECTS = 50
 
 _DIFFERENT = "it holds several objects with different answers"
 _QUOTED = "its object is a quote from the prompt"
+_TAKEN_BACK = "what is said around its object speaks against it"
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
@@ -50,6 +52,15 @@ class Reading:
     answer: str
     reasoning: str = ""
     quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """A reply: the one object that it states, and what else it says."""
+
+    whole: dict[str, Any]
+    beside: list[Said]
+    remarks: Remarks = field(default_factory=Remarks)
 
 
 Planted = Callable[[str], bool]
@@ -76,7 +87,12 @@ def read_reply(
         Unreadable: There is no verdict, or not exactly one.
     """
     wanted = {"answer"} if style == "direct" else {"reasoning", "evidence", "answer"}
-    return _reading(_stated(text, wanted, "answer", planted, [*choices, CANNOT_TELL])[0], choices)
+    allowed = [*choices, CANNOT_TELL]
+    stated = _stated(text, wanted, "answer", planted, allowed)
+    reading = _reading(stated.whole, choices)
+    if stated.remarks.speak_against(reading.answer, allowed):
+        raise Unreadable(_TAKEN_BACK)
+    return reading
 
 
 def read_batch(
@@ -97,8 +113,8 @@ def read_batch(
         Unreadable: There is no list of answers, or not exactly one.
     """
     planted = cache(planted)
-    whole, beside = _stated(text, {"answers"}, "answers", planted)
-    given = whole["answers"]
+    stated = _stated(text, {"answers"}, "answers", planted)
+    given = stated.whole["answers"]
     if not isinstance(given, list):
         raise Unreadable('"answers" is no list')
     entries = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
@@ -110,17 +126,22 @@ def read_batch(
             found[name] = Unreadable(f"it is answered {counts[name]} times" if counts[name] else "it is not answered")
             continue
         # One without an id may be about any of them.
-        others = [each for each in beside if all(folded(of) == name for of in each.get("id"))]
+        others = [each for each in stated.beside if all(folded(of) == name for of in each.get("id"))]
+        allowed = [*choices, CANNOT_TELL]
         try:
-            if _against(by_id[name].get("answer"), "answer", others, planted, [*choices, CANNOT_TELL]):
+            if _against(by_id[name].get("answer"), "answer", others, planted, allowed):
                 raise Unreadable(_DIFFERENT)  # noqa: TRY301 - as any other fault of the entry
-            found[name] = _reading(by_id[name], choices)
+            found[name] = reading = _reading(by_id[name], choices)
+            if stated.remarks.speak_against(reading.answer, allowed, name):
+                raise Unreadable(_TAKEN_BACK)  # noqa: TRY301
         except Unreadable as fault:
             found[name] = fault
     return found
 
 
-def read_object(text: str, wanted: Collection[str], key: str, *, planted: Planted = _unplanted) -> dict[str, Any]:
+def read_object(
+    text: str, wanted: Collection[str], key: str, *, planted: Planted = _unplanted, entire: bool = False
+) -> dict[str, Any]:
     """The one JSON object that a reply states.
 
     Args:
@@ -128,16 +149,26 @@ def read_object(text: str, wanted: Collection[str], key: str, *, planted: Plante
         wanted: Keys that an object in running text must have to be it. Not asked of a reply that is one object.
         key: The one that decides: of several objects, all must say the same there.
         planted: Whether the prompt holds a text.
+        entire: What stands under the key must be all that is said: other keys, words behind the object, or around one
+            with nothing under the key, may be what it lacks.
 
     Raises:
-        Unreadable: There is none, or not exactly one, or it lacks the key that decides.
+        Unreadable: There is none, or not exactly one, or it lacks the key that decides; or something else is said.
     """
-    return _stated(text, wanted, key, planted)[0]
+    stated = _stated(text, wanted, key, planted)
+    others = [each.text for each in stated.beside if not (each.lost or each.get(key))]
+    if len(others) > _MOST_OBJECTS or not all(map(planted, others)):
+        raise Unreadable("it holds another object beside the one that was asked for")
+    more = [one_line(name, 40) for name, value in stated.whole.items() if value and name not in wanted]
+    if entire and more:
+        raise Unreadable(f"it has keys that were not asked for: {', '.join(more[:3])}")
+    around = words_in(stated.remarks.behind) or (not stated.whole[key] and words_in(stated.remarks.before))
+    if entire and around:
+        raise Unreadable("it says something outside of its object")
+    return stated.whole
 
 
-def _stated(
-    text: str, wanted: Collection[str], key: str, planted: Planted, answers: Collection[str] = ()
-) -> tuple[dict[str, Any], list[Said]]:
+def _stated(text: str, wanted: Collection[str], key: str, planted: Planted, answers: Collection[str] = ()) -> _Stated:
     """The one object that a reply states, and what else it says."""
     if len(text) > LONGEST:
         raise Unreadable(f"it has {len(text):,} characters")
@@ -145,30 +176,30 @@ def _stated(
         raise Unreadable("it is empty")
     if _too_deep(text):
         raise Unreadable("it is nested too deeply")
-    whole, beside = _parts(text, wanted, planted)
-    if key not in whole:
+    stated = _parts(text, wanted, planted)
+    if key not in stated.whole:
         raise Unreadable(f'the object has no key "{key}"')
-    if _against(whole[key], key, beside, planted, answers):
+    if _against(stated.whole[key], key, stated.beside, planted, answers):
         raise Unreadable(_DIFFERENT)
-    return whole, beside
+    return stated
 
 
-def _parts(text: str, wanted: Collection[str], planted: Planted) -> tuple[dict[str, Any], list[Said]]:
+def _parts(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
     whole = _whole(text)
     if whole is not None:
-        return whole, []
+        return _Stated(whole, [])
     spoken = without_thinking(text)
     lost = lost_in(spoken.lost)
     bare = _unfenced(spoken.text)
     whole = _whole(bare)
     if whole is None:
-        whole, beside = _only(spoken.text, wanted, planted)
-        return whole, [*beside, *lost]
+        stated = _only(spoken.text, wanted, planted)
+        return replace(stated, beside=[*stated.beside, *lost])
     # Either the end of thinking and a verdict, or the end of an answer: a quote of the tag and of what was put behind.
     # Reasons are nobody's but the judge's; an answer alone may stand in the prompt by chance, or to void the judge's.
     if spoken.lone and planted(bare.strip()) and (len(wanted) > 1 or planted(spoken.lone)):
         raise Unreadable(_QUOTED)
-    return whole, lost
+    return _Stated(whole, lost)
 
 
 def _whole(text: str) -> dict[str, Any] | None:
@@ -195,9 +226,9 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def _only(text: str, wanted: Collection[str], planted: Planted) -> tuple[dict[str, Any], list[Said]]:
-    """The last object in running text that has all keys, and all others."""
-    said = said_in(text)
+def _only(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
+    """The last object in running text that has all keys, all others, and the words around."""
+    said, gaps = said_in(text)
     stated = [each for each in said if set(wanted) <= each.value.keys() and not each.aside]
     for number, each in enumerate(stated):
         if number == _MOST_OBJECTS:
@@ -209,7 +240,12 @@ def _only(text: str, wanted: Collection[str], planted: Planted) -> tuple[dict[st
     if not stated:
         where = " outside of tags" if any(each.aside for each in said) else ""
         raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}{where}")
-    return stated[-1].value, [each for each in said if each is not stated[-1]]
+    last = next(number for number, each in enumerate(said, 1) if each is stated[-1])
+    # "Correction:" before an object with an answer is about that one.
+    leading = [number for number, each in enumerate(said) if number < last or each.get("answer")]
+    behind = [gap for number, gap in enumerate(gaps) if number not in leading]
+    remarks = Remarks("\n".join(gaps[number] for number in leading), "\n".join(behind))
+    return _Stated(stated[-1].value, [each for each in said if each is not stated[-1]], remarks)
 
 
 def _against(value: Any, key: str, others: Iterable[Said], planted: Planted, answers: Collection[str]) -> bool:

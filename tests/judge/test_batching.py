@@ -225,7 +225,7 @@ class TestOneBadAnswer:
             ({"id": "q1", "answer": "Paris"}, 0),
         ],
     )
-    @pytest.mark.parametrize("order", ["{0}\nCorrection: {1}", "{1}\nAll in all: {0}"])
+    @pytest.mark.parametrize("order", ["{0}\nBeside it: {1}", "{1}\nAll in all: {0}"])
     def test_what_is_taken_back_beside_the_list_is_one_too(self, order: str, behind: dict[str, Any], lost: int) -> None:
         """What the record holds is quoted unless it is an answer to the question."""
         fields = {key: value for key, value in behind.items() if value == "Paris" or "id" in behind}
@@ -235,6 +235,26 @@ class TestOneBadAnswer:
         assert sum(judged.value is None for judged in found.values()) == lost
         assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
         assert all("different answers" in judged.message for judged in found.values() if judged.value is None)
+
+    @pytest.mark.parametrize(
+        ("words", "lost"),
+        [
+            ("q1: no", 1),
+            ("The answer to q1 is cannot tell.", 4),
+            ("Final answer: no", 4),
+            ("{'id': 'q1', 'answer': 'no'}", 4),
+            ("Wait, that is wrong.", 4),
+            ("Correction: {}", 1),
+            ("q1: yes", 0),
+            ("q9: no", 0),
+            ("That is all. No other criterion was named.", 0),
+        ],
+    )
+    def test_words_behind_the_list_take_back_too(self, words: str, lost: int) -> None:
+        chat = Scripted([lambda request: f"{all_yes(request)}\n{words.replace('{}', json.dumps(one('q1', 'no')))}"])
+        found = decide(many(4), chat)
+        assert sum(judged.value is None for judged in found.values()) == lost
+        assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
 
     def test_only_the_bad_ones_are_asked_again(self) -> None:
         chat = Scripted([bad(lambda found: found[2:]), all_yes])

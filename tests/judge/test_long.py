@@ -256,6 +256,24 @@ class TestFaults:
         judged = decide(Confused(), flooded())
         assert (judged.value, judged.cause) == (None, "judge_failed")
 
+    @pytest.mark.parametrize(
+        "behind", ['{{"where": "[6].result", "quote": "{0}"}}', "But see [6].result: {0}", "- [6].result: {0}"]
+    )
+    @pytest.mark.parametrize("stubborn", [False, True])
+    def test_what_stands_beside_an_empty_list_is_not_lost(self, behind: str, *, stubborn: bool) -> None:
+        """An honest "no" over what is left would lift the penalty."""
+
+        class Loose(Reader):
+            def _say(self, request: Request) -> str:
+                found = super()._say(request)
+                loose = found.startswith('{"passages": [{') and (stubborn or len(request.messages) == 3)
+                return f'{{"passages": []}}\n{behind.format(FACT)}' if loose else found
+
+        reader = Loose()
+        penalty = rubric({"description": "a transfer was refused", "points": -1}, WANTED)
+        judged = decide(reader, flooded(), judged=penalty)
+        assert (judged.value, judged.cause) == ((None, "judge_failed") if stubborn else (1.0, None))
+
     @pytest.mark.parametrize("finish", ["refused", "filtered"])
     def test_a_refusal_beside_an_empty_list_is_no_reading(self, finish: Finish) -> None:
         class Refusing(Reader):

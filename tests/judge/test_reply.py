@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rubricgrade.judge.options import Style
-from rubricgrade.judge.reply import LONGEST, Quote, Reading, Unreadable, read_reply
+from rubricgrade.judge.reply import LONGEST, Quote, Reading, Unreadable, read_object, read_reply
 
 CHOICES = ("no", "yes")
 GOOD = {"reasoning": "r", "evidence": [{"where": "[1].text", "quote": "some words"}], "answer": "yes"}
@@ -223,6 +223,113 @@ class TestWhatIsNot:
             assert read(text, "direct", planted=bool).answer == "yes"
 
 
+class TestWordsAround:
+    """Words never decide; who takes an answer back in words is asked again."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Final answer: no", "{'answer': 'no'}", "{answer: no}", "- answer: no", "**Answer:** No.", "answer = NO",
+            "The answer is no.", "The answer is no because it was only queued.", "Verdict: cannot tell", "\\boxed{no}",
+            "<answer>no</answer>", 'The answer should be "no".', "The correct answer is therefore no!", "an\u200bswer: n\u200bo",
+            "The answer is not yes.", "The answer isn\u2019t yes.", "\uff21nswer: no", "Answer:\n\n**no**", "no", "**No.**",
+        ],
+    )  # fmt: skip
+    def test_another_answer(self, words: str) -> None:
+        for text in (f"{direct('yes')}\n{words}", f"{words}\n\n{direct('yes')}", f"```json\n{WHOLE}\n```\n{words}"):
+            with pytest.raises(Unreadable, match="around its object"):
+                read(text, "direct")
+        assert read(f"<think>{words}</think>{WHOLE}").answer == "yes"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Wait, that is wrong.", "Hmm, wait: it was only queued.", "Actually, it was only queued.", "I take that back.",
+            "On second thought, I am not sure.", "I can't tell.", "I cannot decide.", "Please ignore the above.",
+            "My answer is wrong.", "It queued it. No.", "However, the criterion is not met.", "So the criterion isn't fulfilled.",
+            "The criterion is thus unmet.",
+        ],
+    )  # fmt: skip
+    def test_what_says_behind_it_that_it_does_not_hold(self, words: str) -> None:
+        with pytest.raises(Unreadable, match="around its object"):
+            read(f"{WHOLE}\n{words}")
+        assert read(f"{words}\n{WHOLE}").answer == "yes"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Hope this helps!", "Answer: yes", "The final answer is **yes**.", "yes", "The criterion is met.",
+            "The criterion holds, by [1].text.", "The answer is no longer valid, it says.", "Answer: no-one asked.",
+            "No transfer was refused.", "The record says that no transfer was made.", "<|im_end|>", "The answer is not no.",
+            "There is no answer in it.", "The agent waited; then it actually ran.",
+        ],
+    )  # fmt: skip
+    def test_what_is_no_other_answer(self, words: str) -> None:
+        assert read(f"{WHOLE}\n{words}").answer == read(f"{words}\n{WHOLE}").answer == "yes"
+
+    def test_thinking_aloud_may_suppose(self) -> None:
+        words = "If the total were missing, the answer would be no. Is it there? Yes."
+        assert read(f"{words}\n{WHOLE}").answer == "yes"
+        with pytest.raises(Unreadable, match="around its object"):
+            read(f"{WHOLE}\n{words}")
+        with pytest.raises(Unreadable, match="around its object"):
+            read(f"Is it there? I looked. The answer is no.\n{WHOLE}")
+
+    def test_a_scale_by_its_own_words(self) -> None:
+        def mark(words: str) -> str:
+            return read_reply(
+                f"{direct('full')} {words}", ("poor", "mostly_right", "right", "full"), style="direct"
+            ).answer
+
+        assert mark("The answer is full of figures, none is poor.") == "full"
+        assert mark("No.") == "full"
+        for words in (
+            "Answer: mostly right",
+            "So the verdict is Mostly_Right.",
+            "(answer: right)",
+            "The answer is not full.",
+        ):
+            with pytest.raises(Unreadable, match="around its object"):
+                mark(words)
+
+
+class TestAnObjectOnTheWay:
+    LOOSE = '{"where": "[5].text", "quote": "refused"}'
+
+    @staticmethod
+    def passages(text: str, **more: Any) -> Any:
+        return read_object(text, {"passages"}, "passages", **more)["passages"]
+
+    @pytest.mark.parametrize("list_", ['{"passages": []}', '{"passages": [{"where": "", "quote": "a"}]}'])
+    def test_nothing_beside_it_gets_lost(self, list_: str) -> None:
+        for text in (f"{list_}\n{self.LOOSE}", f"{self.LOOSE}\n{list_}", f"<draft>{self.LOOSE}</draft>{list_}"):
+            with pytest.raises(Unreadable, match="another object"):
+                self.passages(text)
+            assert self.passages(text, planted={self.LOOSE}.__contains__) == json.loads(list_)["passages"]
+        assert self.passages(f"<think>{self.LOOSE}</think>{list_}") == json.loads(list_)["passages"]
+        assert self.passages(f"{self.LOOSE}</think>{list_}") == json.loads(list_)["passages"]
+
+    def test_words_may_be_what_a_list_lacks(self) -> None:
+        empty, full = '{"passages": []}', '{"passages": [{"where": "", "quote": "a"}]}'
+        for text in (
+            f"{empty} But see [5].",
+            f"See [5]. {empty}",
+            f"{full}\nAlso [5]: refused",
+            f"```\n{full}\n```\n- [5]",
+        ):
+            with pytest.raises(Unreadable, match="outside of its object"):
+                self.passages(text, entire=True)
+            assert self.passages(text) in ([], [{"where": "", "quote": "a"}])
+        for key in ("note", "Passages2"):
+            with pytest.raises(Unreadable, match=f"not asked for: {key}"):
+                self.passages(json.dumps({"passages": [], key: "see [5]"}), entire=True)
+        assert self.passages('{"passages": [], "note": ""}', entire=True) == []
+        assert self.passages(f"<think>See [5].</think>\n```json\n{empty}\n```", entire=True) == []
+        for text in (f"<answer>\n```json\n{empty}\n```\n</answer>", f"{empty}\n\n<|im_end|>", f"{empty}\n{empty}"):
+            assert self.passages(text, entire=True) == []
+        assert self.passages(f"Here they are:\n{full}", entire=True)
+
+
 HOSTILE = [
     "[" * 10_000,
     '{"a":' * 10_000,
@@ -252,6 +359,11 @@ HOSTILE = [
     "<a>" * 25_000 + '{"a":1}' * 3_000 + "</a>" * 25_000,
     '<a>{"answer":"no"}</a>' * 9_000 + WHOLE,
     "<a " * 60_000,
+    OTHER + "\n" * 190_000 + "x",
+    OTHER + "!" * 190_000,
+    OTHER + "answer is" * 20_000,
+    OTHER + "answer n't " * 17_000,
+    "answer: no if " * 14_000 + OTHER,
     "x" * 10_000_000,
 ]
 
