@@ -12,6 +12,7 @@ from rubricgrade.agreement.labels import Label, named_alike
 from rubricgrade.agreement.measures import CANNOT_TELL, MET, NOT_MET
 from rubricgrade.errors import Fault, InputError
 from rubricgrade.result import NO_VERDICT, CriterionResult, Grade, ItemResult
+from rubricgrade.rubric.rules import nearest
 
 _TWO = frozenset({MET, NOT_MET})
 _ITEM = re.compile(r"\[\d+\]\Z")
@@ -27,6 +28,7 @@ class Joined:
         judges: Who decided, by name: models, or ``hand: NAME`` of recorded verdicts.
         rubrics: Ids and hashes of the rubrics.
         unmatched: How many labels fit nothing, by the reason.
+        first_unmatched: By the same reasons: where the first such label stands and what it names.
     """
 
     decisions: tuple[Decision, ...]
@@ -34,6 +36,7 @@ class Joined:
     judges: tuple[str, ...]
     rubrics: tuple[str, ...]
     unmatched: Mapping[str, int]
+    first_unmatched: Mapping[str, str]
 
     @property
     def unseen(self) -> Mapping[str, tuple[str, ...]]:
@@ -80,17 +83,25 @@ def join(
     known = _scales(episodes, scales or {})
     faults: list[Fault] = []
     unmatched = Counter[str]()
+    first: dict[str, str] = {}
+
+    def unused(label: Label, reason: str, name: str, known: Iterable[str]) -> None:
+        unmatched[reason] += 1
+        if reason not in first:
+            first[reason] = f"{file or 'label'}:{label.line}: {name!r}{nearest(name, known)}"
+
     for label in named_alike(labels):
         found = names.get(label.trajectory, set())
         if len(found) > 1:
             places = ", ".join(sorted(grades[index][0] for index in found))
             faults.append(Fault(f"{label.trajectory!r} may be any of {places}: name one of these", file, label.line))
         elif not found:
-            unmatched["no grade of such a trajectory is here"] += 1
+            unused(label, "no grade of such a trajectory is here", label.trajectory, names)
         else:
             episode = episodes[next(iter(found))]
             if label.criterion not in episode.judged:
-                unmatched[episode.other.get(label.criterion, "the rubric has no such criterion")] += 1
+                reason = episode.other.get(label.criterion, "the rubric has no such criterion")
+                unused(label, reason, label.criterion, episode.judged if label.criterion not in episode.other else ())
             elif wanted := _wrong(label, known, scales or {}):
                 message = f"{label.verdict!r} is no verdict on {label.criterion}; one of {', '.join(wanted)} is"
                 faults.append(Fault(message, file, label.line))
@@ -110,6 +121,7 @@ def join(
         judges=tuple(sorted({result.judge.model for result in results if result.judge and result.judge.model})),
         rubrics=tuple(sorted({f"{grade.rubric.id} {grade.rubric.hash}" for _, grade in grades})),
         unmatched=dict(unmatched),
+        first_unmatched=first,
     )
 
 

@@ -76,7 +76,7 @@ def agreement(
     given = read_labels(labels)
     joined = join(read_grades(place), given, scales={} if rubric is None else _scales(rubric), file=str(labels))
     if not any(decision.people for decision in joined.decisions):
-        reasons = "; ".join(f"{number}: {reason}" for reason, number in joined.unmatched.items())
+        reasons = "; ".join(f"{number}: {reason}" for reason, number in _unused(joined))
         raise InputError(Fault(f"no label belongs to a verdict of a judge ({reasons})", str(labels)))
     found = summarise(joined.decisions, scales=joined.scales, abstentions=abstentions.value, draws=draws, seed=seed)
     below = [] if min_kappa is None else _below(found, min_kappa)
@@ -146,6 +146,7 @@ def _document(found: Agreement, joined: Joined, bar: float | None, below: Sequen
         "judges": list(joined.judges),
         "rubrics": list(joined.rubrics),
         "unmatched": dict(joined.unmatched),
+        "first_unmatched": dict(joined.first_unmatched),
         "min_kappa": bar,
         "below": list(below),
     }
@@ -172,8 +173,13 @@ def _lines(found: Agreement, joined: Joined) -> Iterator[str]:
     for name, words in joined.unseen.items():
         chosen = ", ".join(map(repr, words))
         yield f"NOTE: {name}: nobody but people chose {chosen}; --rubric tells whether that is a choice"
-    for reason, number in joined.unmatched.items():
+    for reason, number in _unused(joined):
         yield f"NOTE: {count(number, 'label')} not used: {reason}"
+
+
+def _unused(joined: Joined) -> Iterator[tuple[str, int]]:
+    for reason, number in joined.unmatched.items():
+        yield f"{reason} (the first: {joined.first_unmatched[reason]})", number
 
 
 _HEADINGS = ("criterion", "n", "abst", "open", "people", "gap", "agree", "kappa", "balanced", "sens", "spec", "use")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Judges: what they are fit for.", no_args_is_help=True, rich_markup_mode=None)
 
-_SHOWN = 5  # findings of a property, unless all are asked for
+_SHOWN = 5  # findings of a property in different words, unless all are asked for
+_NAMED = 5  # questions of one finding
 
 
 @app.callback()
@@ -107,22 +109,32 @@ def _lines(found: Qualification, *, whole: bool) -> Iterator[str]:
     yield f"judge {found.judge}, style {found.style}: {count(usage.calls, 'call')}, {tokens}, {money(usage.cost)}"
     yield f"time of all calls together: {seconds(usage.seconds)}"
     yield ""
+    told: set[str] = set()
     for each in found.properties:
-        yield from _property(each, whole=whole)
+        yield from _property(each, told, whole=whole)
     yield ""
     yield _verdict(found)
 
 
-def _property(each: Property, *, whole: bool) -> Iterator[str]:
+def _property(each: Property, told: set[str], *, whole: bool) -> Iterator[str]:
+    """One property; `told` are the words that stand above already."""
     mark = {True: "pass", False: "FAIL", None: "open"}[each.passed]
     missing = f", {each.unasked} not asked" if each.unasked else ""
     asked_for = "all" if each.least == 1 else f"at least {each.least:.0%}"
     yield f"{mark}  {each.name:<10}  {each.good} of {each.of} {each.counts} ({asked_for}){missing}"
-    shown = each.findings if whole else each.findings[:_SHOWN]
-    for finding in shown:
-        yield f"        {finding.question}: {finding.message}"
-    if len(shown) < len(each.findings):
-        yield f"        and {len(each.findings) - len(shown)} more (--verbose)"
+    if whole:
+        yield from (f"        {finding.question}: {finding.message}" for finding in each.findings)
+        return
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for finding in each.findings:
+        alike[finding.message].append(finding.question)
+    shown = list(alike.items())[:_SHOWN]
+    for message, questions in shown:
+        more = f" and {len(questions) - _NAMED} more" if len(questions) > _NAMED else ""
+        yield f"        {', '.join(questions[:_NAMED])}{more}: {'as above' if message in told else message}"
+        told.add(message)
+    if len(shown) < len(alike):
+        yield f"        and {sum(map(len, alike.values())) - sum(len(names) for _, names in shown)} more (--verbose)"
 
 
 def _verdict(found: Qualification) -> str:

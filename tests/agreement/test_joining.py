@@ -74,6 +74,15 @@ def test_labels_that_fit_nothing_are_counted_by_the_reason() -> None:
     assert joined.unmatched["no grade of such a trajectory is here"] == 1
 
 
+def test_the_first_of_those_is_named_with_what_is_near() -> None:
+    given = [label("run/bb", "c", "met", line=3), label("zzz", "c", "met", line=4), label("a", "cc", "met", line=7)]
+    joined = join(TWO, given, file="l.csv")
+    assert joined.first_unmatched == {
+        "no grade of such a trajectory is here": "l.csv:3: 'run/bb'; did you mean 'run/b'?",
+        "the rubric has no such criterion": "l.csv:7: 'cc'; did you mean 'c'?",
+    }
+
+
 def test_an_open_verdict_is_no_abstention() -> None:
     verdicts = [
         judged("a", "cannot_tell", cause="cannot_tell"),

@@ -148,6 +148,14 @@ def test_a_dry_run_for_no_judge_counts_and_says_that_none_is_named(asked: list[s
     assert run(*asked, "--dry-run", "--offline").json["notes"] == {"offline: not recorded, and nobody is asked": 3}
 
 
+def test_a_dry_run_names_the_criteria_for_which_nobody_is_named(tmp_path: Path) -> None:
+    own = json.dumps({**json.loads(CRITERIA[0]), "judge": {"model": "openai/gpt-4o-mini"}})
+    rubric = write_rubric(tmp_path / "r", criteria=[own, *CRITERIA[1:]])
+    done = run("grade", rubric, write_episode(tmp_path / "e"), "--no-cache", "--no-store", "--dry-run", env=KEY)
+    assert done.code == 0, done.err
+    assert "No judge is named for two, three, so nobody would be asked about them" in done.out
+
+
 def test_open_questions_are_written_also_when_nobody_is_named(asked: list[str | Path], tmp_path: Path) -> None:
     missing = tmp_path / "missing.jsonl"
     assert run(*asked, "--missing", missing).code == 3
