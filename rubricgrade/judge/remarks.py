@@ -26,6 +26,7 @@ _ENDS = r"(?!\w|\.\d)(?=\s*(?:\Z|\n|[^\w\s-]|-\W)|\s+(?:because|since|as|due|giv
 """What follows an answer: "no" is one, the "no" of "no longer" is not."""
 
 _SUPPOSED = re.compile(r"\b(?:if|whether|when|unless|until|suppose)\b[^.!?\n]*\Z", re.IGNORECASE)
+_MOST = 200_000  # characters in compatible form, to which one may grow 18 times
 _AROUND = " \t\r\n.!`*_'\"()[]{}<>-"
 _NOT = re.compile(r"n't\b", re.IGNORECASE)
 _TAKEN_BACK = re.compile(
@@ -69,6 +70,8 @@ class Remarks:
         before, behind = self._plain
         if not before and not behind:
             return False
+        if len(before) + len(behind) > _MOST:
+            return True
         if self._take_back or folded(given) in self._denied:
             return True
         if any(folded(each) in self._bare and folded(each) != folded(given) for each in answers):

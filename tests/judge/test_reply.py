@@ -361,6 +361,7 @@ HOSTILE = [
     "<a " * 60_000,
     OTHER + "\n" * 190_000 + "x",
     OTHER + "!" * 190_000,
+    OTHER + "\ufdfa" * 190_000,
     OTHER + "answer is" * 20_000,
     OTHER + "answer n't " * 17_000,
     "answer: no if " * 14_000 + OTHER,
