@@ -22,6 +22,12 @@ from rubricgrade.rubric import Rubric
 from rubricgrade.sandbox import Provider, default_provider
 from rubricgrade.trajectory import Trajectory
 
+_WAVE = 32
+"""Trajectories that begin at once. If hundreds did, each would be rendered before the first is asked about."""
+
+_TURNS = 20
+"""Turns of the event loop between two waves; about as many lead to a first call."""
+
 GradeOne = Callable[[Trajectory, Rubric], Awaitable[Grade]]
 
 
@@ -76,7 +82,7 @@ async def agrade_all(
         raise ValueError("concurrency is at least 1")
     loaded_rubric = the_rubric(rubric, vars)
     loaded = the_trajectories(trajectories)
-    slots = asyncio.Semaphore(concurrency)
+    slots = asyncio.Semaphore(min(_WAVE, concurrency))
     provider = provider or default_provider()
     graders = executor or _Here(provider)
     async with (
@@ -93,12 +99,25 @@ async def agrade_all(
                 on_grade(index, grade)
             return grade
 
-        grades = list(await together(one(index, each) for index, each in enumerate(loaded)))
+        opening = asyncio.create_task(_open(slots, min(concurrency, len(loaded))))
+        try:
+            grades = list(await together(one(index, each) for index, each in enumerate(loaded)))
+        finally:
+            opening.cancel()
     if on_grade is None:
         tell_ungraded(grades)
     if isinstance(judge, JudgeOptions):
         warn_of_unused(judge.verdicts, [(loaded_rubric, grade) for grade in grades])
     return grades
+
+
+async def _open(slots: asyncio.Semaphore, concurrency: int) -> None:
+    """Open the slots beyond the first wave, so that judges are waited for while the later records are rendered."""
+    for opened in range(_WAVE, concurrency, _WAVE):
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        for _ in range(min(_WAVE, concurrency - opened)):
+            slots.release()
 
 
 @dataclass(frozen=True, slots=True)
