@@ -25,15 +25,23 @@ _FILLED = (
 _ENDS = r"(?!\w|\.\d)(?=\s*(?:\Z|\n|[^\w\s-]|-\W)|\s+(?:because|since|as|due|given|for|and|but|so)\b)"
 """What follows an answer: "no" is one, the "no" of "no longer" is not."""
 
-_SUPPOSED = re.compile(r"\b(?:if|whether|when|unless|until|suppose)\b[^.!?\n]*\Z", re.IGNORECASE)
+_SUPPOSED = re.compile(r"\b(?:if|whether|when|unless|until|suppose|had)\b[^.!?\n]*\Z", re.IGNORECASE)
+_ANOTHERS = re.compile(
+    r"\b(?:agent|assistant|user|customer|client|model|bot|tool|reference|expected)(?:'s|s')?(?:\W\w{1,20})?\W{1,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before an answer that is not the judge's: "the agent's final"."""
+
+_BEFORE = 200  # characters before an answer that are looked at
 _MOST = 200_000  # characters in compatible form, to which one may grow 18 times
 _AROUND = " \t\r\n.!`*_'\"()[]{}<>-"
 _NOT = re.compile(r"n't\b", re.IGNORECASE)
 _TAKEN_BACK = re.compile(
     r"(?:\A|[\n.!?;:*_>)}])\s{0,4}(?:(?:oh|hmm+|sorry|no|but|and|however|well)\W{1,3}){0,2}"
-    r"(?:wait\b|actually\b|correction\b|(?:scratch|strike) that\b|on (?:second|further|closer) \w|on reflection\b|"
-    r"i (?:take|took) (?:that|this|it) back\b|i(?:'m| am| was) (?:wrong|mistaken)\b|i made an? (?:mistake|error)\b|"
-    r"i (?:can ?not|ca not) (?:tell|decide|say|judge)\b|(?:please )?(?:disregard|ignore) (?:that|this|the|my)\b"
+    r"(?:wait(?=\W*\Z|\s*[^\w\s]|\s*\n| (?:no|that|this|it|i)\b)|actually(?=,| (?:no|that|i)\b)|correction\b"
+    r"|(?:scratch|strike) that\b|on (?:second|further|closer) \w|on reflection\b"
+    r"|i (?:take|took) (?:that|this|it) back\b|i(?:'m| am| was) (?:wrong|mistaken)\b|i made an? (?:mistake|error)\b"
+    r"|i (?:can ?not|ca not) (?:tell|decide|say|judge)\b|(?:please )?(?:disregard|ignore) (?:that|this|the|my)\b"
     r"|(?:the|my) (?:(?:above|previous|first) )?(?:object|json|answer|verdict)(?: above)? (?:is|was) "
     r"(?:wrong|incorrect|mistaken|not (?:right|correct)))",
     re.IGNORECASE,
@@ -115,7 +123,9 @@ def _plain(text: str) -> str:
 def _named(pattern: re.Pattern[str], answers: Sequence[str], text: str, *, thought: bool) -> Iterator[tuple[str, bool]]:
     """The answers that a text gives as the answer, and whether it says that they are not."""
     for match in pattern.finditer(text):
-        if not (thought and _SUPPOSED.search(text[max(0, match.start() - 200) : match.start()])):
+        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        supposed = (thought or " would" in match.group()) and _SUPPOSED.search(before)
+        if not supposed and not _ANOTHERS.search(before):
             yield answers[int((match.lastgroup or "")[1:])], bool(match["not"])
 
 

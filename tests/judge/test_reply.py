@@ -261,14 +261,16 @@ class TestWordsAround:
             "Hope this helps!", "Answer: yes", "The final answer is **yes**.", "yes", "The criterion is met.",
             "The criterion holds, by [1].text.", "The answer is no longer valid, it says.", "Answer: no-one asked.",
             "No transfer was refused.", "The record says that no transfer was made.", "<|im_end|>", "The answer is not no.",
-            "There is no answer in it.", "The agent waited; then it actually ran.",
+            "There is no answer in it.", "The agent's final answer is no, as asked.", "The reference answer: no.",
+            "Wait times were not asked for.", "All of it: actually each is named." , "Actually run were two tests.",
+            "Had it failed, the answer would be no.", "The agent waited; then it actually ran.",
         ],
     )  # fmt: skip
     def test_what_is_no_other_answer(self, words: str) -> None:
         assert read(f"{WHOLE}\n{words}").answer == read(f"{words}\n{WHOLE}").answer == "yes"
 
     def test_thinking_aloud_may_suppose(self) -> None:
-        words = "If the total were missing, the answer would be no. Is it there? Yes."
+        words = "If the total is missing, the answer is no. Is it there? Yes."
         assert read(f"{words}\n{WHOLE}").answer == "yes"
         with pytest.raises(Unreadable, match="around its object"):
             read(f"{WHOLE}\n{words}")
