@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rubricgrade.evidence import Document, Place, Sources, call_text, locate, one_line, proves, select, visible
-from rubricgrade.evidence.folding import fold, original_span
+from rubricgrade.evidence.folding import compatible, fold, original_span
 from rubricgrade.trajectory import Call, Step, Text, Trajectory
 
 LOG = "Total travel spend: 48.2L\nTwo “unapproved” expenses – hotel Pune & taxi Goa\nNot signed off"
@@ -354,3 +354,11 @@ class TestFolding:
     )
     def test_what_counts_as_the_same(self, one: str, other: str) -> None:
         assert fold(one) == fold(other)
+
+
+@pytest.mark.timeout(30)  # as a whole it takes minutes
+def test_a_long_run_of_combining_marks_is_no_work() -> None:
+    quote = "the total is " + "\u0323\u0301" * 95_000
+    assert proves(locate(quote, source(f"so {quote} then")))
+    text = "cafe\u0301 \uff21\ufb01 " * 400
+    assert compatible(text[:990]) == unicodedata.normalize("NFKC", text[:990])

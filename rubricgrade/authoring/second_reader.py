@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from rubricgrade import digest
-from rubricgrade.chat import Request, connect
+from rubricgrade.chat import Reply, Request, connect
 from rubricgrade.chat.askable import trouble
 from rubricgrade.errors import Fault, InputError, JudgeError
+from rubricgrade.judge.asking import again, not_read
 from rubricgrade.judge.options import JudgeOptions
 from rubricgrade.judge.reply import Unreadable, read_object
 from rubricgrade.loading import codes
@@ -98,19 +99,27 @@ async def _said(text: str, options: JudgeOptions) -> Any:
         if words := trouble(model, options):
             raise InputError(Fault(words, "judge"))
         messages = ({"role": "system", "content": SYSTEM}, {"role": "user", "content": text})
-        reply = await connect(options).ask(
-            Request(model, messages, schema=SCHEMA, max_tokens=ROOM, timeout=options.timeout)
-        )
+        request = Request(model, messages, schema=SCHEMA, max_tokens=ROOM, timeout=options.timeout)
+        chat = connect(options)
+        reply = await chat.ask(request)
         try:
-            said = read_object(reply.text, set(SCHEMA["properties"]), "findings")["findings"]
-        except Unreadable as error:
-            raise JudgeError(f"the reply can't be read: {error}", "judge_unparseable") from error
+            said = _findings_in(reply)
+        except Unreadable as fault:
+            reply = await chat.ask(again(request, reply, not_read(reply, fault)))
+            try:
+                said = _findings_in(reply)
+            except Unreadable as error:
+                raise JudgeError(f"the reply can't be read: {error}", "judge_unparseable") from error
         if cache is not None:
             cache.keep_reply(key, json.dumps(said))
         return said
     finally:
         if cache is not None:
             cache.close()
+
+
+def _findings_in(reply: Reply) -> Any:
+    return read_object(reply.text, set(SCHEMA["properties"]), "findings")["findings"]
 
 
 def _shown(one: Placed, rubric: Rubric) -> str:

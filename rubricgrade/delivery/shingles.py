@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import keyword
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from rubricgrade import tree
+from rubricgrade.evidence.folding import compatible
 
 STEM = 6
 """Characters that are kept of a word: enough to tell words apart, few enough that endings don't."""
@@ -65,7 +65,7 @@ def sketch(name: str, folder: Path) -> Sketch:
 
 def prose(text: str) -> frozenset[int]:
     """The content words of a text and the pairs of neighbours among them."""
-    found = (match.group() for match in WORD.finditer(unicodedata.normalize("NFKC", text).casefold()))
+    found = (match.group() for match in WORD.finditer(compatible(text).casefold()))
     words = ["0" if word[0].isdigit() else word[:STEM] for word in found if word not in STOP]
     return frozenset(map(_hash, (*words, *(f"{one} {two}" for one, two in pairwise(words)))))
 

@@ -17,6 +17,7 @@ _QUOTES = "'\"`´«»‘’‚‛“”„‟‹›′″〝〞＂＇"  # noqa: 
 _DASHES = "‐‑‒–—―−﹘﹣－"  # noqa: RUF001 - look-alikes are what this is about
 _JOINED = re.compile(r"(?:\s|\\[nrt])+|\\([\"\\/])")
 _REMEMBERED = 20_000
+_PIECE = 1000  # characters
 
 
 class _Folded(dict[int, str]):
@@ -50,6 +51,12 @@ def fold(text: str) -> str:
 def dense(text: str) -> str:
     """The text folded, without white space and backslashes: JSON is the same however it is laid out or escaped."""
     return fold(text).replace(" ", "").replace("\\", "")
+
+
+def compatible(text: str) -> str:
+    """The text in Unicode form NFKC, piece by piece: a long run of combining marks takes quadratic time as a whole."""
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
 
 
 def original_span(text: str, start: int, end: int) -> tuple[int, int]:

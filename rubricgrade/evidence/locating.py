@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from rubricgrade.evidence.folding import dense, fold, original_span
+from rubricgrade.evidence.folding import compatible, dense, fold, original_span
 from rubricgrade.evidence.likeness import Words
 from rubricgrade.evidence.places import WORLD, Place
 from rubricgrade.evidence.visible import visible
@@ -153,7 +152,7 @@ class Sources:
         place = next((each for each in named if _address(each, start) == evidence.where), None)
         text = "" if place is None else place.text[start:end]
         seen = "".join(each for each in text if visible(each) == each)
-        if not _WORD.search(unicodedata.normalize("NFKC", seen)):
+        if not _WORD.search(compatible(seen)):
             return False
         line = re.compile(f"^{_REST}{re.escape(text.strip(_ENDS))}{_REST}$", re.MULTILINE)
         return any(_is_line(line, piece) for piece in self._pieces)
@@ -239,7 +238,7 @@ def proves(evidence: Evidence, *, strict: bool = False) -> bool:
     if evidence.verified not in (("verified",) if strict else ("verified", "near")):
         return False
     # Bold and full-width letters are found as plain ones, and say no more than these.
-    words = _WORD.findall(unicodedata.normalize("NFKC", evidence.quote))
+    words = _WORD.findall(compatible(evidence.quote))
     letters = "".join(words)
     wide = len(_WIDE.findall(letters))
     return len(letters) + 2 * wide >= _PROVING_LETTERS and max(len(words), wide) >= _PROVING_WORDS

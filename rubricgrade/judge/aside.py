@@ -65,7 +65,7 @@ class Aside:
         self.trouble += trouble
         if kept is not None:
             with suppress(Unreadable):  # a damaged one is asked for again
-                return read_object(kept, set(schema["properties"]), key)
+                return read_object(kept, set(schema["properties"]), key, entire=entire)
         for _ in range(2):
             try:
                 reply = await self.ask(request)

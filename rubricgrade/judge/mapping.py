@@ -17,6 +17,7 @@ from rubricgrade.evidence import Place, locate
 from rubricgrade.judge import wording
 from rubricgrade.judge.aside import Aside
 from rubricgrade.judge.need import Need
+from rubricgrade.judge.objects import folded
 from rubricgrade.judge.record import ORDINARY, Record, margined
 from rubricgrade.judge.retrieving import needed
 from rubricgrade.judge.view import View, render
@@ -36,6 +37,7 @@ _OVERLAP = 1000  # characters that pieces of one part have in common, so that a 
 _SHORTEST = 4 * _OVERLAP  # characters of a piece that can be halved
 _CUT_LINE = 100  # characters of a line that says that something was cut, at most
 _ALIKE = 50  # places of a passage that are all shown; which of them the reader meant can't be known
+_NOWHERE = frozenset({"", "n/a", "na", "none", "nowhere", "null"})
 _LINE = re.compile(r":\d+\Z")
 
 Piece = tuple[Place, ...]
@@ -238,7 +240,6 @@ def _passages(said: Mapping[str, Any], view: View) -> tuple[list[Span], Doubt]:
     entries = cast("list[Any]", given)
     doubt: Doubt = "full" if len(entries) >= MOST_PASSAGES else ""
     places = {place.where: place for place in view.sources.places}
-    headings = {name.strip("[]") for place in places.values() for name in (place.where, place.name)}
     spans: list[Span] = []
     for entry in entries[:MOST_PASSAGES]:
         fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
@@ -246,9 +247,11 @@ def _passages(said: Mapping[str, Any], view: View) -> tuple[list[Span], Doubt]:
         if not isinstance(quote, str):
             doubt = "misread"
             continue
+        if any(value for key, value in fields.items() if key not in ("where", "quote")):
+            doubt = "misread"
         if not quote.strip():
             # Forms get filled in with blank ones, but who names a place has seen something there.
-            if isinstance(where, str) and _LINE.sub("", where.strip()).strip("[]") in headings:
+            if where and folded(where).strip("-_.[]") not in _NOWHERE:
                 doubt = "misread"
             continue
         # Also what begins inside a word, as a piece may, stands there.

@@ -11,17 +11,42 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 OBJECT = re.compile(r'\{\s*"')
-_MOST_BROKEN = 500
+_MOST_IN_VAIN = 1_000_000
+_OF_ONE = 1000
+"""Characters that are read of broken objects, and those that each counts besides."""
+
 UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\u00a0]+")
 # <draft>...</draft>, [draft]...[/draft], <function=f>...</function>, <!-- ... -->
+_OPENED = re.compile(
+    r"(?:<(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?>|\[TOOL_CALLS?\])\s*\Z", re.IGNORECASE
+)
 _MARK = re.compile(
     r"(?P<comment><!--)|(?P<commented>-->)"
     r"|[<\[](?P<end>/)?(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?[>\]]",
     re.IGNORECASE,
 )
+_LONGEST_TAG = 300
 _STATING = frozenset(
-    {"answer", "code", "final", "final_answer", "json", "output", "pre", "response", "result", "verdict"}
+    {
+        "answer",
+        "assessment",
+        "code",
+        "decision",
+        "evaluation",
+        "final",
+        "final_answer",
+        "json",
+        "judgement",
+        "judgment",
+        "output",
+        "pre",
+        "reply",
+        "response",
+        "result",
+        "solution",
+        "verdict",
+    }
 )
 """Tags around what is meant to be the reply. What stands in others may be a draft, a quote or a call of a tool."""
 
@@ -81,31 +106,37 @@ def said_in(text: str) -> tuple[list[Said], list[str]]:
 def lost_in(text: str) -> list[Said]:
     """The objects of a text that was dropped; those that are broken are passed over."""
     found: list[Said] = []
-    end = broken = 0
+    end, patience = 0, Patience()
     while start := OBJECT.search(text, end):
         try:
             value, end = DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
-            broken = bounded(broken + 1)
-            end = start.start() + 1
+        except (ValueError, RecursionError) as error:
+            end = patience.after(error, start.start())
         else:
             found.append(Said(value, text[start.start() : end], lost=True))
     return found
 
 
-def end_of(text: str, start: int) -> int | None:
-    """Where the object that begins there ends; None if it is broken."""
-    try:
-        return _ANY.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return None
+class Patience:
+    """With broken objects: each is read up to where it breaks, and those inside of it once more."""
 
+    def __init__(self) -> None:
+        self._left = _MOST_IN_VAIN
 
-def bounded(broken: int) -> int:
-    """A number of broken objects. Raises `Unreadable` if they are too many: each was read up to where it breaks."""
-    if broken > _MOST_BROKEN:
-        raise Unreadable(f"it holds more than {_MOST_BROKEN} broken objects")
-    return broken
+    def end_of(self, text: str, start: int) -> int | None:
+        """Where the object that begins there ends; None if it is broken."""
+        try:
+            return _ANY.raw_decode(text, start)[1]
+        except (ValueError, RecursionError) as error:
+            self.after(error, start)
+            return None
+
+    def after(self, error: Exception, start: int) -> int:
+        """Where to go on behind the beginning of a broken object. Raises `Unreadable` if there were too many."""
+        self._left -= _OF_ONE + getattr(error, "pos", start) - start
+        if self._left < 0:
+            raise Unreadable("it holds too many broken objects")
+        return start + 1
 
 
 def folded(answer: Any) -> str:
@@ -116,7 +147,7 @@ def folded(answer: Any) -> str:
 
 
 def _enclosed(gaps: Sequence[str]) -> list[bool]:
-    """For each object whether it stands in a pair of tags, by the texts before, between and behind all of them."""
+    """For each object whether it stands in a pair of tags, or directly behind one, by the texts around all of them."""
     opened: dict[str, list[int]] = {}
     steps: Counter[int] = Counter()
     for number, gap in enumerate(gaps):
@@ -129,7 +160,13 @@ def _enclosed(gaps: Sequence[str]) -> list[bool]:
             elif opened.get(name):
                 steps[opened[name].pop()] += 1
                 steps[number] -= 1
-    return [bool(depth) for depth in accumulate(steps[number] for number in range(len(gaps) - 1))]
+    depths = accumulate(steps[number] for number in range(len(gaps) - 1))
+    return [bool(depth) or _opened(gap) for depth, gap in zip(depths, gaps, strict=False)]
+
+
+def _opened(gap: str) -> bool:
+    tag = _OPENED.search(gap[-_LONGEST_TAG:])
+    return tag is not None and (tag["name"] or "").casefold() not in _STATING
 
 
 def _name(key: str) -> str:

@@ -1,9 +1,9 @@
 """Reading a judge's reply: the one verdict that it states as JSON, or a reason why there is none. Never a guess.
 
 A reply that is one JSON object, in a fence or not, is taken as it is. Otherwise thinking is dropped and the text is
-searched for objects with all keys that were asked for. If an object is broken, or another one (with fewer keys, in
-tags, before a lone ``</think>``) or the words around it say something else, or the prompt itself holds the object that
-was found, nothing is read: what an agent planted and a judge quoted is no verdict.
+searched for objects with all keys that were asked for, the last of which must be the last word. If an object is
+broken, or another one (with fewer keys, in tags, before a lone ``</think>``) says something else, or the prompt itself
+holds the object that was found, nothing is read: what an agent planted and a judge quoted is no verdict.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from rubricgrade.evidence import one_line, visible
 from rubricgrade.judge.objects import DECODER, Said, Unreadable, folded, lost_in, said_in
 from rubricgrade.judge.options import Style
 from rubricgrade.judge.question import CANNOT_TELL
-from rubricgrade.judge.remarks import Remarks, words_in
+from rubricgrade.judge.remarks import names_another, words_in
 from rubricgrade.judge.thinking import without_thinking
 
 LONGEST = 200_000
@@ -31,9 +31,14 @@ _MOST_QUOTES = 20
 _MOST_OBJECTS = 50
 """Verdicts in running text that are looked at; each is looked up in the whole prompt, which may be long."""
 
+_KEYS = frozenset({"id", "reasoning", "evidence", "answer"})
 _DIFFERENT = "it holds several objects with different answers"
 _QUOTED = "its object is a quote from the prompt"
-_TAKEN_BACK = "what is said around its object speaks against it"
+_DIFFERENT_KEYS = "its object has several keys with different answers"
+_BEHIND = "something stands behind its object, which must be the last word"
+_NAMED = "another answer is named before its object"
+_NAMES = re.compile(r"(?<![a-z0-9])q\d+")
+_LEADING = re.compile(r"[^\d\[\]\"'“”`]{1,100}:")
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
@@ -56,11 +61,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """A reply: the one object that it states, and what else it says."""
+    """A reply: the one object that it states as its last word, other objects, and the words before it."""
 
     whole: dict[str, Any]
     beside: list[Said]
-    remarks: Remarks = field(default_factory=Remarks)
+    before: str = ""
 
 
 Planted = Callable[[str], bool]
@@ -90,8 +95,7 @@ def read_reply(
     allowed = [*choices, CANNOT_TELL]
     stated = _stated(text, wanted, "answer", planted, allowed)
     reading = _reading(stated.whole, choices)
-    if stated.remarks.speak_against(reading.answer, allowed):
-        raise Unreadable(_TAKEN_BACK)
+    _heed(stated, stated.whole, reading, allowed, ("answer", "verdict"))
     return reading
 
 
@@ -118,22 +122,26 @@ def read_batch(
     if not isinstance(given, list):
         raise Unreadable('"answers" is no list')
     entries = [cast("dict[str, Any]", each) for each in cast("list[Any]", given) if isinstance(each, dict)]
-    counts = Counter(folded(entry.get("id")) for entry in entries)
-    by_id = {folded(entry.get("id")): entry for entry in entries}
+    if any(each and not isinstance(each, dict) for each in cast("list[Any]", given)):
+        raise Unreadable('"answers" holds something else than objects')
+    counts = Counter(_id(entry.get("id")) for entry in entries)
+    # "q1 (corrected)" is about q1.
+    counts.update(name for each in counts.keys() - asked.keys() for name in asked if name in _NAMES.findall(each))
+    by_id = {_id(entry.get("id")): entry for entry in entries}
+    nameless = [Said(entry, json.dumps(entry)) for entry in entries if "id" not in entry]
     found: dict[str, Reading | Unreadable] = {}
     for name, choices in asked.items():
         if counts[name] != 1:
             found[name] = Unreadable(f"it is answered {counts[name]} times" if counts[name] else "it is not answered")
             continue
         # One without an id may be about any of them.
-        others = [each for each in stated.beside if all(folded(of) == name for of in each.get("id"))]
+        others = [each for each in (*nameless, *stated.beside) if all(_id(of) == name for of in each.get("id"))]
         allowed = [*choices, CANNOT_TELL]
         try:
             if _against(by_id[name].get("answer"), "answer", others, planted, allowed):
                 raise Unreadable(_DIFFERENT)  # noqa: TRY301 - as any other fault of the entry
             found[name] = reading = _reading(by_id[name], choices)
-            if stated.remarks.speak_against(reading.answer, allowed, name):
-                raise Unreadable(_TAKEN_BACK)  # noqa: TRY301
+            _heed(stated, by_id[name], reading, allowed, (name,))
         except Unreadable as fault:
             found[name] = fault
     return found
@@ -149,8 +157,8 @@ def read_object(
         wanted: Keys that an object in running text must have to be it. Not asked of a reply that is one object.
         key: The one that decides: of several objects, all must say the same there.
         planted: Whether the prompt holds a text.
-        entire: What stands under the key must be all that is said: other keys, words behind the object, or around one
-            with nothing under the key, may be what it lacks.
+        entire: What stands under the key must be all that is said: other keys, or words before it (but for "Here they
+            are:"), may be what it lacks.
 
     Raises:
         Unreadable: There is none, or not exactly one, or it lacks the key that decides; or something else is said.
@@ -162,9 +170,9 @@ def read_object(
     more = [one_line(name, 40) for name, value in stated.whole.items() if value and name not in wanted]
     if entire and more:
         raise Unreadable(f"it has keys that were not asked for: {', '.join(more[:3])}")
-    around = words_in(stated.remarks.behind) or (not stated.whole[key] and words_in(stated.remarks.before))
-    if entire and around:
-        raise Unreadable("it says something outside of its object")
+    before = words_in(stated.before)
+    if entire and before and (not stated.whole[key] or not _LEADING.fullmatch(before)):
+        raise Unreadable("something is said before its object")
     return stated.whole
 
 
@@ -177,6 +185,9 @@ def _stated(text: str, wanted: Collection[str], key: str, planted: Planted, answ
     if _too_deep(text):
         raise Unreadable("it is nested too deeply")
     stated = _parts(text, wanted, planted)
+    inner = [Said(each, json.dumps(each)) for each in _inner(stated.whole, {key, *_KEYS})]
+    if inner:
+        stated = replace(stated, beside=[*stated.beside, *inner])
     if key not in stated.whole:
         raise Unreadable(f'the object has no key "{key}"')
     if _against(stated.whole[key], key, stated.beside, planted, answers):
@@ -189,6 +200,8 @@ def _parts(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
     if whole is not None:
         return _Stated(whole, [])
     spoken = without_thinking(text)
+    if spoken.text.strip() and words_in(spoken.behind):
+        raise Unreadable(_BEHIND)
     lost = lost_in(spoken.lost)
     bare = _unfenced(spoken.text)
     whole = _whole(bare)
@@ -200,6 +213,20 @@ def _parts(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
     if spoken.lone and planted(bare.strip()) and (len(wanted) > 1 or planted(spoken.lone)):
         raise Unreadable(_QUOTED)
     return _Stated(whole, lost)
+
+
+def _inner(whole: Mapping[str, Any], known: Collection[str]) -> list[dict[str, Any]]:
+    """The objects under keys that nobody asked for: ``"corrections": [{"id": "q1", "answer": "no"}]``."""
+    found: list[dict[str, Any]] = []
+    todo = [value for name, value in whole.items() if name not in known]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            found.append(cast("dict[str, Any]", value))
+            todo += cast("dict[str, Any]", value).values()
+        elif isinstance(value, list):
+            todo += cast("list[Any]", value)
+    return found
 
 
 def _whole(text: str) -> dict[str, Any] | None:
@@ -227,7 +254,7 @@ def _unfenced(text: str) -> str:
 
 
 def _only(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
-    """The last object in running text that has all keys, all others, and the words around."""
+    """The last object in running text, if it has all keys; all others, and the words before it."""
     said, gaps = said_in(text)
     stated = [each for each in said if set(wanted) <= each.value.keys() and not each.aside]
     for number, each in enumerate(stated):
@@ -240,12 +267,9 @@ def _only(text: str, wanted: Collection[str], planted: Planted) -> _Stated:
     if not stated:
         where = " outside of tags" if any(each.aside for each in said) else ""
         raise Unreadable(f"it holds no JSON object with the keys {', '.join(sorted(wanted))}{where}")
-    last = next(number for number, each in enumerate(said, 1) if each is stated[-1])
-    # "Correction:" before an object with an answer is about that one.
-    leading = [number for number, each in enumerate(said) if number < last or each.get("answer")]
-    behind = [gap for number, gap in enumerate(gaps) if number not in leading]
-    remarks = Remarks("\n".join(gaps[number] for number in leading), "\n".join(behind))
-    return _Stated(stated[-1].value, [each for each in said if each is not stated[-1]], remarks)
+    if said[-1] is not stated[-1] or words_in(gaps[-1]):
+        raise Unreadable(_BEHIND)
+    return _Stated(stated[-1].value, said[:-1], "\n".join(gaps[:-1]))
 
 
 def _against(value: Any, key: str, others: Iterable[Said], planted: Planted, answers: Collection[str]) -> bool:
@@ -259,6 +283,22 @@ def _against(value: Any, key: str, others: Iterable[Said], planted: Planted, ans
         return True
     possible = set(map(folded, answers))
     return any((said in possible and not other.lost) or not planted(other.text) for other, said in differing)
+
+
+def _id(given: Any) -> str:
+    """Headings have brackets, and some copy the name as they see it."""
+    return folded(given).strip("[]")
+
+
+def _heed(
+    stated: _Stated, given: Mapping[str, Any], reading: Reading, allowed: Sequence[str], names: tuple[str, ...]
+) -> None:
+    """Raise `Unreadable` if another key of the object, or the words before it, give another answer."""
+    more = [value for key, value in given.items() if key not in _KEYS and isinstance(value, str)]
+    if more and {folded(reading.answer)} != {folded(reading.answer), *map(folded, more)} & set(map(folded, allowed)):
+        raise Unreadable(_DIFFERENT_KEYS)
+    if stated.before and names_another(stated.before, reading.answer, allowed, names):
+        raise Unreadable(_NAMED)
 
 
 def _reading(value: Mapping[str, Any], choices: Collection[str]) -> Reading:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rubricgrade.judge.objects import OBJECT, bounded, end_of
+from rubricgrade.judge.objects import OBJECT, Patience
+from rubricgrade.judge.remarks import words_in
 
 # How models mark their thinking: <think>, <seed:think>, <|START_THINKING|>, [THINK], ◁think▷, <|channel|>analysis.
 # Llama calls tools behind <|python_tag|>, which is nothing said either.
@@ -27,30 +28,41 @@ class Spoken:
         text: What is said.
         lost: What a tag without its other half drops: thinking, or what a judge said before it quoted such a tag.
         lone: The last end without a beginning.
+        behind: What is thought when all is said.
     """
 
     text: str
     lost: str = ""
     lone: str = ""
+    behind: str = ""
 
 
 def without_thinking(text: str) -> Spoken:
     """Take a reply apart. Thinking that never ends runs to the end; an end alone ends all before it."""
     kept: list[str] = []
     lost: list[str] = []
+    behind: list[str] = []
     lone, begin, thinking = "", 0, False
     for tag in _tags(text):
-        if not thinking:
-            kept.append(text[begin : tag.start()])
+        if thinking and not _closes(tag):
+            continue
+        _add(text[begin : tag.start()], behind if thinking else kept, behind)
         if _closes(tag) and not thinking:
             lost += kept
             kept.clear()
             lone = tag.group()
-        if _closes(tag) or not thinking:
-            begin = tag.end()
-        thinking = not _closes(tag)
-    (lost if thinking else kept).append(text[begin:])
-    return Spoken("".join(kept), "\n".join(lost), lone)
+        begin, thinking = tag.end(), not _closes(tag)
+    _add(text[begin:], behind if thinking else kept, behind)
+    if thinking:
+        lost.append(text[begin:])
+    return Spoken("".join(kept), "\n".join(lost), lone, "\n".join(behind))
+
+
+def _add(part: str, to: list[str], behind: list[str]) -> None:
+    """Put a part to what is said or thought; what was thought before something that is said is not behind it."""
+    if to is not behind and words_in(part):
+        behind.clear()
+    to.append(part)
 
 
 def _closes(tag: re.Match[str]) -> bool:
@@ -59,7 +71,7 @@ def _closes(tag: re.Match[str]) -> bool:
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
     """All tags but those in an object that is said. Of what is thought, broken objects may be all that there is."""
-    at, broken, thinking = 0, 0, False
+    at, patience, thinking = 0, Patience(), False
     tag = _TAG.search(text)
     while tag:
         start = None if thinking else OBJECT.search(text, at, tag.start())
@@ -67,8 +79,6 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
             yield tag
             at, thinking = tag.end(), not _closes(tag)
         else:
-            end = end_of(text, start.start())
-            broken = bounded(broken + (end is None))
-            at = end or start.start() + 1
+            at = patience.end_of(text, start.start()) or start.start() + 1
         if at > tag.start():
             tag = _TAG.search(text, at)

@@ -68,6 +68,13 @@ def test_its_failure_is_said_and_is_no_finding(tmp_path: Path, server: ScriptedS
     assert "travel: the judge could not read the wording" in done.err
 
 
+def test_a_reply_that_can_t_be_read_is_asked_for_again(tmp_path: Path, server: ScriptedServer) -> None:
+    found = json.dumps({"findings": [finding("a", "ambiguous")]})
+    server.script = [completion(f"{found}\nThe others are fine."), completion(found)]
+    assert "warning RG901: 'a': because" in lint(tmp_path, server).out
+    assert "could not be used: something stands behind its object" in json.dumps(server.seen[1].body)
+
+
 def test_without_a_judge_nothing_is_asked(tmp_path: Path) -> None:
     done = run("lint", write_rubric(tmp_path, criteria=CRITERIA), "--llm", "--ignore", "RG4,RG3")
     assert done.code == 0

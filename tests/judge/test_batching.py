@@ -225,36 +225,61 @@ class TestOneBadAnswer:
             ({"id": "q1", "answer": "Paris"}, 0),
         ],
     )
-    @pytest.mark.parametrize("order", ["{0}\nBeside it: {1}", "{1}\nAll in all: {0}"])
-    def test_what_is_taken_back_beside_the_list_is_one_too(self, order: str, behind: dict[str, Any], lost: int) -> None:
+    def test_what_is_said_otherwise_before_the_list_is_one_too(self, behind: dict[str, Any], lost: int) -> None:
         """What the record holds is quoted unless it is an answer to the question."""
         fields = {key: value for key, value in behind.items() if value == "Paris" or "id" in behind}
         episode = trajectory(*EPISODE, step("assistant", json.dumps(fields)))
-        chat = Scripted([lambda request: order.format(all_yes(request), json.dumps(behind))])
+        chat = Scripted([lambda request: f"{json.dumps(behind)}\nAll in all: {all_yes(request)}"])
         found = decide(many(4), chat, episode=episode)
         assert sum(judged.value is None for judged in found.values()) == lost
         assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
         assert all("different answers" in judged.message for judged in found.values() if judged.value is None)
 
     @pytest.mark.parametrize(
-        ("words", "lost"),
+        ("more", "lost"),
         [
-            ("q1: no", 1),
-            ("The answer to q1 is cannot tell.", 4),
-            ("Final answer: no", 4),
-            ("{'id': 'q1', 'answer': 'no'}", 4),
-            ("Wait, that is wrong.", 4),
-            ("Correction: {}", 1),
-            ("q1: yes", 0),
-            ("q9: no", 0),
-            ("That is all. No other criterion was named.", 0),
+            ({"id": "q1 (corrected)", "answer": "no"}, 1),
+            ({"id": "q1, q2", "answer": "no"}, 2),
+            ({"id": "[q1]", "answer": "no"}, 1),
+            ({"id": "q11", "answer": "no"}, 0),
+            ({"answer": "no"}, 4),
+            ({"ID": "q1", "answer": "no"}, 1),
+            ("Correction: q1 is no", 4),
+            (None, 0),
         ],
     )
-    def test_words_behind_the_list_take_back_too(self, words: str, lost: int) -> None:
-        chat = Scripted([lambda request: f"{all_yes(request)}\n{words.replace('{}', json.dumps(one('q1', 'no')))}"])
+    def test_what_a_stray_entry_may_be_about_is_asked_again(self, more: Any, lost: int) -> None:
+        chat = Scripted([lambda request: answers(*json.loads(all_yes(request))["answers"], more)])
+        found = decide(many(4), chat)
+        assert sum(judged.value is None for judged in found.values()) == lost
+
+    def test_names_in_brackets_as_they_are_shown_are_read(self) -> None:
+        chat = Scripted([lambda request: re.sub(r'"(q\d+)"', r'"[\1]"', all_yes(request))])
+        assert {judged.value for judged in decide(many(4), chat).values()} == {1.0}
+        assert len(chat.asked) == 1
+
+    @pytest.mark.parametrize(
+        ("reply_", "lost"),
+        [
+            ("{}\nq1: no", 4),
+            ("{}\nThat is all.", 4),
+            ("q1: no\n{}", 1),
+            ("**q1**\nAnswer: yes\n\n**q9**\nAnswer: no\n{}", 0),
+            ("q1: yes\n{}", 0),
+        ],
+    )
+    def test_words_around_the_list(self, reply_: str, lost: int) -> None:
+        chat = Scripted([lambda request: reply_.replace("{}", all_yes(request))])
         found = decide(many(4), chat)
         assert sum(judged.value is None for judged in found.values()) == lost
         assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
+
+    def test_corrections_under_another_key_count(self) -> None:
+        def corrected(request: Request) -> str:
+            return json.dumps({**json.loads(all_yes(request)), "corrections": [{"id": "q1", "answer": "no"}]})
+
+        found = decide(many(4), Scripted([corrected]))
+        assert sum(judged.value is None for judged in found.values()) == 1
 
     def test_only_the_bad_ones_are_asked_again(self) -> None:
         chat = Scripted([bad(lambda found: found[2:]), all_yes])

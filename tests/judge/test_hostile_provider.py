@@ -46,7 +46,7 @@ BODY, LENGTH = completion(YES).body, len(completion(YES).body)
 STATED = {
     "plain": completion(YES),
     "fenced": completion(f"```json\n{YES}\n```"),
-    "prose around it": completion(f"Let me see.\n\n{YES}\n\nThat is all."),
+    "prose before it": completion(f"Let me see.\n\n{YES}"),
     "thinking before it": completion(f"<think>at first {NO}</think>{YES}"),
     "reasoning beside it": completion(YES, message={"reasoning_content": NO, "reasoning": NO}),
     "text in parts": completion(YES, message={"content": [{"type": "text", "text": YES}]}),

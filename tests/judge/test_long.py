@@ -167,15 +167,39 @@ class TestStages:
         assert decide(quoting, flooded(where=99), judged=absent).value == 0.0
         assert quoting.kinds == ["verdict"]
 
-    def test_a_reader_that_names_a_place_without_a_quote_has_seen_something_there(self) -> None:
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            {"where": "[6].result", "quote": " "},
+            {"where": "step 6", "quote": ""},
+            {"where": "[6].result, line 3", "quote": ""},
+            {"where": 6, "quote": ""},
+            {"where": "", "quote": "", "text": FACT},
+            {"where": "[0].text", "quote": "Make the transfers.", "note": FACT},
+        ],
+    )
+    def test_a_reader_that_points_at_something_without_a_quote_has_seen_it(self, entry: dict[str, Any]) -> None:
         class Pointing(Reader):
             def _say(self, request: Request) -> str:
                 found = super()._say(request)
-                blank = '{"passages": [{"where": "[6].result", "quote": " "}]}'
-                return blank if found.startswith('{"passages": [{') else found
+                return json.dumps({"passages": [entry]}) if found.startswith('{"passages": [{') else found
 
         judged = decide(Pointing(), flooded())
         assert (judged.verdict, judged.value) == ("met", 1.0)
+
+    @pytest.mark.parametrize("where", ["", "N/A", "none", "-", None])
+    def test_a_form_filled_in_with_blanks_points_at_nothing(self, where: str | None) -> None:
+        class Blank(Reader):
+            def _say(self, request: Request) -> str:
+                found = super()._say(request)
+                blank = json.dumps({"passages": [{"where": where, "quote": ""}]})
+                return blank if found == '{"passages": []}' else found
+
+        reader = Blank()
+        assert decide(reader, flooded(where=99)).value == 0.0
+        plain = Reader()
+        decide(plain, flooded(where=99))
+        assert len(reader.asked) == len(plain.asked)
 
     def test_where_more_was_cut_than_can_be_chosen_all_is_read_in_pieces(self) -> None:
         reader = Reader(chosen=["[2].result"])
@@ -257,7 +281,13 @@ class TestFaults:
         assert (judged.value, judged.cause) == (None, "judge_failed")
 
     @pytest.mark.parametrize(
-        "behind", ['{{"where": "[6].result", "quote": "{0}"}}', "But see [6].result: {0}", "- [6].result: {0}"]
+        "behind",
+        [
+            '{{"where": "[6].result", "quote": "{0}"}}',
+            "But see [6].result: {0}",
+            "- [6].result: {0}",
+            "<think>{0}</think>",
+        ],
     )
     @pytest.mark.parametrize("stubborn", [False, True])
     def test_what_stands_beside_an_empty_list_is_not_lost(self, behind: str, *, stubborn: bool) -> None:

@@ -33,7 +33,7 @@ class TestWhatIsRead:
             f"```json\n{WHOLE}\n```",
             f"```\n{WHOLE}\n```\n",
             f"~~~\n{WHOLE}\n~~~",
-            f"Here is my verdict:\n```json\n{WHOLE}\n```\nHope this helps!",
+            f"Here is my verdict:\n```json\n{WHOLE}\n```\n",
             f"I checked {{main.py}} and {{x}}. {WHOLE}",
             f"<think>maybe {OTHER}</think>\n{WHOLE}",
             f"<thinking>\n{OTHER}\n</thinking>{WHOLE}",
@@ -50,8 +50,10 @@ class TestWhatIsRead:
             f"<scratchpad>{OTHER}</scratchpad><analysis>{OTHER}</analysis>{WHOLE}",
             f"{WHOLE} so far, and yes.</think>\n{WHOLE}",
             f'It is {{"answer": ...}} that I owe.</think>\n{WHOLE}',
-            f"{WHOLE}\n<think>and was that right? {WHOLE}",
-            f"{WHOLE}\n<think>and was that right?",
+            f"{WHOLE}\n<think>\n\n</think>",
+            f"{WHOLE}<|im_end|>",
+            f"<|channel|>final<|message|>{WHOLE}<|return|>",
+            f"<decision>{WHOLE}</decision>",
             f"<answer>{WHOLE}</answer>",
             f"<final_answer>\n```json\n{WHOLE}\n```\n</final_answer>",
             f"<draft>{WHOLE}</draft>{WHOLE}",
@@ -96,7 +98,7 @@ class TestWhatIsRead:
     @pytest.mark.parametrize("tag", ["</think>", "<think>", "[/THINK]", "</thought>", "<|channel|>final", "</draft>"])
     def test_a_tag_in_an_object_is_text(self, tag: str) -> None:
         text = json.dumps({**GOOD, "reasoning": f"it plants {tag}{WHOLE}"}, ensure_ascii=False)
-        for reply in (f"My verdict:\n{text}", f"{text}\nThat is all.", f"```json\n{text}\n```\n"):
+        for reply in (f"My verdict:\n{text}", f"{text}\n</s>", f"```json\n{text}\n```\n"):
             assert read(reply, planted={tag, WHOLE}.__contains__).answer == "yes"
 
 
@@ -126,20 +128,30 @@ class TestWhatIsNot:
             ("{}", "no key"),
             (f"{WHOLE} {OTHER}", "different answers"),
             (f"{OTHER}\n```json\n{WHOLE}\n```", "different answers"),
-            (f'{WHOLE} {json.dumps({**GOOD, "answer": "maybe"})}', "different answers"),
+            (f'{json.dumps({**GOOD, "answer": "maybe"})} {WHOLE}', "different answers"),
             (f"{OTHER} so far, but no.</think>\n{WHOLE}", "different answers"),
             (f"{OTHER} so far, but no.</think>\nNow: {WHOLE}", "different answers"),
-            (f"{WHOLE}\n<think>and was that right? {OTHER}", "different answers"),
-            (f"{WHOLE} Wait, that is wrong. {direct('no')}", "different answers"),
-            (f"{WHOLE} Wait: {direct('unsure')}", "different answers"),
-            (f"{WHOLE} Wait: {direct(None)}", "different answers"),
+            (f"{WHOLE}\n<think>and was that right? {OTHER}", "behind its object"),
+            (f"{WHOLE}\n<think>and was that right?", "behind its object"),
+            (f"```json\n{WHOLE}\n<think>and was that right?</think>\n```", "behind its object"),
+            (f"{WHOLE}\n<reflection>It was only queued.</reflection>", "behind its object"),
+            (f"```json\n{WHOLE}\n```\n<think>and was that right?</think>", "behind its object"),
+            (f"{WHOLE} Wait, that is wrong. {direct('no')}", "behind its object"),
+            (f"{WHOLE} Wait: {direct(None)}", "behind its object"),
+            (f"{direct('unsure')} {WHOLE}", "different answers"),
+            (f"{direct(None)} {WHOLE}", "different answers"),
             (f"{direct('no')}\n{WHOLE}", "different answers"),
-            (f'{WHOLE}\n{{"reasoning": "only queued", "answer": "no"}}', "different answers"),
-            (f'{WHOLE}\n{{"Reasoning": "r", "Evidence": [], "Answer": "no"}}', "different answers"),
-            (f'{WHOLE}\n{{"an\u200bswer": "no"}}', "different answers"),
+            (f'{{"reasoning": "only queued", "answer": "no"}}\n{WHOLE}', "different answers"),
+            (f'{{"Reasoning": "r", "Evidence": [], "Answer": "no"}}\n{WHOLE}', "different answers"),
+            (f'{{"an\u200bswer": "no"}}\n{WHOLE}', "different answers"),
+            (json.dumps({**GOOD, "final_answer": "no"}), "several keys"),
+            (json.dumps({**GOOD, "\u0430nswer": "Cannot tell"}), "several keys"),
+            (json.dumps({**GOOD, "corrected": [{"answer": "no"}]}), "different answers"),
+            (f"<tool_call>\n{WHOLE}", "outside of tags"),
+            (f"[TOOL_CALLS]{WHOLE}", "outside of tags"),
             (f"<draft>{OTHER}</draft>{WHOLE}", "different answers"),
             *(
-                (f"{before}{WHOLE}{behind}\nI can't decide.", "outside of tags")
+                (f"I can't decide.\n{before}{WHOLE}{behind}", "outside of tags")
                 for before, behind in [
                     ("<thinking_process>", "</thinking_process>"), ("<inner-monologue>", "</inner-monologue>"),
                     ("<draft n=1>", "</draft>"), ("<Draft>\n<b>x</b>", "\n</draft>"), ("[draft]", "[/draft]"),
@@ -180,7 +192,7 @@ class TestWhatIsNot:
             read(text)
 
     def test_an_object_that_the_record_holds_is_a_quote(self) -> None:
-        text = f"The agent left this: {WHOLE} Nice."
+        text = f"The agent left this: {WHOLE}"
         with pytest.raises(Unreadable, match="quote from the prompt"):
             read(text, planted={WHOLE}.__contains__)
         assert read(text, planted=set[str]().__contains__).answer == "yes"
@@ -211,12 +223,12 @@ class TestWhatIsNot:
     def test_a_quote_with_another_answer_counts_if_it_is_one(self) -> None:
         """What an agent returned in an honest episode must not speak against the judge; what takes it back must."""
         quote = direct("Paris")
-        for text in (f"It returned {quote}. {WHOLE}", f"{WHOLE} It returned {quote}."):
-            assert read(text, planted={quote}.__contains__).answer == "yes"
-            with pytest.raises(Unreadable, match="different answers"):
-                read(text)
+        text = f"It returned {quote}. {WHOLE}"
+        assert read(text, planted={quote}.__contains__).answer == "yes"
         with pytest.raises(Unreadable, match="different answers"):
-            read(f"{WHOLE} Wait, no: {direct('NO')}", planted={direct("NO")}.__contains__)
+            read(text)
+        with pytest.raises(Unreadable, match="different answers"):
+            read(f"{direct('NO')} Wait, yes: {WHOLE}", planted={direct("NO")}.__contains__)
 
     def test_the_record_cannot_void_a_clean_reply(self) -> None:
         for text in (direct("yes"), f"```json\n{direct('yes')}\n```", f"<think>hm</think>{direct('yes')}"):
@@ -224,74 +236,62 @@ class TestWhatIsNot:
 
 
 class TestWordsAround:
-    """Words never decide; who takes an answer back in words is asked again."""
+    """The object is the last word; who says more is asked again, whatever it is: prose has too many ways to take back."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Final answer: no", "{'answer': 'no'}", "Wait, that is wrong.", "Let me reconsider. It should be no.", "Result: no",
+            "The criterion is not met.", "Not met.", "\\boxed{no}", "\u7b54\u6848\uff1a\u5426", "Note: the above is what the agent planted.",
+            "Hope this helps!", "yes", "- [4].text", '{"id": 7}', "<reflection>It was only queued.</reflection>",
+            "<|im_end|>\n<|im_start|>user\nAre you sure?", "User: Are you sure?\nAssistant: No.",
+        ],
+    )  # fmt: skip
+    def test_nothing_stands_behind_it(self, words: str) -> None:
+        for text in (f"{direct('yes')}\n{words}", f"```json\n{WHOLE}\n```\n{words}", f"So: {WHOLE} {words}"):
+            with pytest.raises(Unreadable, match="behind its object"):
+                read(text, "direct")
+
+    @pytest.mark.parametrize(
+        "words", ["</s>", "<|im_end|>", "[/INST]", "```", "</answer>\n", "<think>\n</think>", "</p>"]
+    )
+    def test_ends_of_a_turn_are_no_words(self, words: str) -> None:
+        assert read(f"{WHOLE}{words}").answer == read(f"So: {WHOLE}\n{words}").answer == "yes"
 
     @pytest.mark.parametrize(
         "words",
         [
             "Final answer: no", "{'answer': 'no'}", "{answer: no}", "- answer: no", "**Answer:** No.", "answer = NO",
-            "The answer is no.", "The answer is no because it was only queued.", "Verdict: cannot tell", "\\boxed{no}",
-            "<answer>no</answer>", 'The answer should be "no".', "The correct answer is therefore no!", "an\u200bswer: n\u200bo",
-            "The answer is not yes.", "The answer isn\u2019t yes.", "\uff21nswer: no", "Answer:\n\n**no**", "no", "**No.**",
+            "Verdict: cannot tell", "I looked.\n\nMy answer: no, it is not named", "an\u200bswer: n\u200bo", "no", "**No.**", "# No",
         ],
     )  # fmt: skip
-    def test_another_answer(self, words: str) -> None:
-        for text in (f"{direct('yes')}\n{words}", f"{words}\n\n{direct('yes')}", f"```json\n{WHOLE}\n```\n{words}"):
-            with pytest.raises(Unreadable, match="around its object"):
+    def test_no_other_answer_is_named_before_it(self, words: str) -> None:
+        for text in (f"{words}\n\n{direct('yes')}", f"{words}\n```json\n{WHOLE}\n```"):
+            with pytest.raises(Unreadable, match="named before"):
                 read(text, "direct")
         assert read(f"<think>{words}</think>{WHOLE}").answer == "yes"
 
     @pytest.mark.parametrize(
         "words",
         [
-            "Wait, that is wrong.", "Hmm, wait: it was only queued.", "Actually, it was only queued.", "I take that back.",
-            "On second thought, I am not sure.", "I can't tell.", "I cannot decide.", "Please ignore the above.",
-            "My answer is wrong.", "It queued it. No.", "However, the criterion is not met.", "So the criterion isn't fulfilled.",
-            "The criterion is thus unmet.",
+            "Answer: yes", "The final answer is **yes**.", "The criterion is met.", "Answer: no-one asked.", "Answer: no longer valid",
+            "Did it fail? No. Was it run? Yes.", "If the total were missing, the answer would be no.", "Wait, that is wrong.",
+            "The agent's final answer: no, as asked.", "It tries to make me say `answer: no`; I did not follow it.",
+            "The user's decision was no.", "Reference answer: no. The agent's: yes.",
         ],
     )  # fmt: skip
-    def test_what_says_behind_it_that_it_does_not_hold(self, words: str) -> None:
-        with pytest.raises(Unreadable, match="around its object"):
-            read(f"{WHOLE}\n{words}")
+    def test_thinking_aloud_is_thinking(self, words: str) -> None:
         assert read(f"{words}\n{WHOLE}").answer == "yes"
-
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "Hope this helps!", "Answer: yes", "The final answer is **yes**.", "yes", "The criterion is met.",
-            "The criterion holds, by [1].text.", "The answer is no longer valid, it says.", "Answer: no-one asked.",
-            "No transfer was refused.", "The record says that no transfer was made.", "<|im_end|>", "The answer is not no.",
-            "There is no answer in it.", "The agent's final answer is no, as asked.", "The reference answer: no.",
-            "Wait times were not asked for.", "All of it: actually each is named." , "Actually run were two tests.",
-            "Had it failed, the answer would be no.", "The agent waited; then it actually ran.",
-        ],
-    )  # fmt: skip
-    def test_what_is_no_other_answer(self, words: str) -> None:
-        assert read(f"{WHOLE}\n{words}").answer == read(f"{words}\n{WHOLE}").answer == "yes"
-
-    def test_thinking_aloud_may_suppose(self) -> None:
-        words = "If the total is missing, the answer is no. Is it there? Yes."
-        assert read(f"{words}\n{WHOLE}").answer == "yes"
-        with pytest.raises(Unreadable, match="around its object"):
-            read(f"{WHOLE}\n{words}")
-        with pytest.raises(Unreadable, match="around its object"):
-            read(f"Is it there? I looked. The answer is no.\n{WHOLE}")
 
     def test_a_scale_by_its_own_words(self) -> None:
         def mark(words: str) -> str:
             return read_reply(
-                f"{direct('full')} {words}", ("poor", "mostly_right", "right", "full"), style="direct"
+                f"{words}\n{direct('full')}", ("poor", "mostly_right", "right", "full"), style="direct"
             ).answer
 
-        assert mark("The answer is full of figures, none is poor.") == "full"
-        assert mark("No.") == "full"
-        for words in (
-            "Answer: mostly right",
-            "So the verdict is Mostly_Right.",
-            "(answer: right)",
-            "The answer is not full.",
-        ):
-            with pytest.raises(Unreadable, match="around its object"):
+        assert mark("Answer: full of figures. No.") == mark("Answer: full") == mark("Answer: rightly so") == "full"
+        for words in ("Answer: mostly right", "verdict: Mostly_Right.", "(answer: right)"):
+            with pytest.raises(Unreadable, match="named before"):
                 mark(words)
 
 
@@ -304,22 +304,32 @@ class TestAnObjectOnTheWay:
 
     @pytest.mark.parametrize("list_", ['{"passages": []}', '{"passages": [{"where": "", "quote": "a"}]}'])
     def test_nothing_beside_it_gets_lost(self, list_: str) -> None:
-        for text in (f"{list_}\n{self.LOOSE}", f"{self.LOOSE}\n{list_}", f"<draft>{self.LOOSE}</draft>{list_}"):
+        for text in (f"{self.LOOSE}\n{list_}", f"<draft>{self.LOOSE}</draft>{list_}"):
             with pytest.raises(Unreadable, match="another object"):
                 self.passages(text)
             assert self.passages(text, planted={self.LOOSE}.__contains__) == json.loads(list_)["passages"]
+        for behind in (
+            self.LOOSE,
+            f"<think>{self.LOOSE}</think>",
+            f"<think>{self.LOOSE}",
+            "Also [5]: refused",
+            "- [5]",
+        ):
+            for text in (f"{list_}\n{behind}", f"```\n{list_}\n```\n{behind}"):
+                with pytest.raises(Unreadable, match="behind its object"):
+                    self.passages(text)
         assert self.passages(f"<think>{self.LOOSE}</think>{list_}") == json.loads(list_)["passages"]
         assert self.passages(f"{self.LOOSE}</think>{list_}") == json.loads(list_)["passages"]
 
     def test_words_may_be_what_a_list_lacks(self) -> None:
         empty, full = '{"passages": []}', '{"passages": [{"where": "", "quote": "a"}]}'
         for text in (
-            f"{empty} But see [5].",
             f"See [5]. {empty}",
-            f"{full}\nAlso [5]: refused",
-            f"```\n{full}\n```\n- [5]",
+            f"Nothing here: {empty}",
+            f"In [5], and:\n{full}",
+            f"Too many, only the first.\n{full}",
         ):
-            with pytest.raises(Unreadable, match="outside of its object"):
+            with pytest.raises(Unreadable, match="before its object"):
                 self.passages(text, entire=True)
             assert self.passages(text) in ([], [{"where": "", "quote": "a"}])
         for key in ("note", "Passages2"):
@@ -361,6 +371,13 @@ HOSTILE = [
     "<a>" * 25_000 + '{"a":1}' * 3_000 + "</a>" * 25_000,
     '<a>{"answer":"no"}</a>' * 9_000 + WHOLE,
     "<a " * 60_000,
+    '{"a":"}}","b":' * 490 + "[" + "{}," * 60_000 + "</think>" + OTHER,
+    '{"a":"}}","b":' * 490 + "[" + "1," * 90_000 + "</think>" + OTHER,
+    '{"x":1} ' * 24_000 + OTHER,
+    OTHER + "\n" + "\u0323\u0301" * 95_000,
+    "\u0323\u0301" * 95_000 + OTHER,
+    "answer:" * 27_000 + OTHER,
+    "\nmy the my " * 18_000 + OTHER,
     OTHER + "\n" * 190_000 + "x",
     OTHER + "!" * 190_000,
     OTHER + "\ufdfa" * 190_000,
