@@ -27,26 +27,9 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_TAG = 300
-_STATING = frozenset(
-    {
-        "answer",
-        "assessment",
-        "code",
-        "decision",
-        "evaluation",
-        "final",
-        "final_answer",
-        "json",
-        "judgement",
-        "judgment",
-        "output",
-        "pre",
-        "reply",
-        "response",
-        "result",
-        "solution",
-        "verdict",
-    }
+STATING = frozenset(
+    "answer assessment code decision evaluation final final_answer json judgement judgment output pre reply response "
+    "result solution verdict".split()
 )
 """Tags around what is meant to be the reply. What stands in others may be a draft, a quote or a call of a tool."""
 
@@ -153,7 +136,7 @@ def _enclosed(gaps: Sequence[str]) -> list[bool]:
     for number, gap in enumerate(gaps):
         for mark in _MARK.finditer(gap):
             name = (mark["name"] or "!").casefold()
-            if name in _STATING:
+            if name in STATING:
                 continue
             if not (mark["end"] or mark["commented"]):
                 opened.setdefault(name, []).append(number)
@@ -166,7 +149,7 @@ def _enclosed(gaps: Sequence[str]) -> list[bool]:
 
 def _opened(gap: str) -> bool:
     tag = _OPENED.search(gap[-_LONGEST_TAG:])
-    return tag is not None and (tag["name"] or "").casefold() not in _STATING
+    return tag is not None and (tag["name"] or "").casefold() not in STATING
 
 
 def _name(key: str) -> str:

@@ -10,10 +10,14 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from rubricgrade.judge.objects import UNSEEN, folded
+from rubricgrade.judge.objects import STATING, UNSEEN, folded
 
-# A fence with its language, an end of a turn (<|im_end|>, </s>, [/INST]), tags around what is meant to be the reply.
-_MARKUP = re.compile(r"[`~]{3,}\w{0,20}|[<\[]/?\|?[a-z_][\w-]{0,40}\|?[>\]]", re.IGNORECASE)
+# A fence with its language, tags around what is meant to be the reply, an end of a turn (<|im_end|>, </s>, [/INST]).
+_MARKUP = re.compile(
+    r"[`~]{3,}(?:json\w{0,2}|javascript|text|plaintext|markdown)?(?!\w)"
+    rf"|<(?:{'|'.join(sorted(STATING))})>|</[a-z_][\w-]{{0,40}}>|<\|[a-z_][\w-]{{0,40}}\|>|\[/[a-z_]{{1,40}}\]",
+    re.IGNORECASE,
+)
 _ENDS = r"(?!\w|\.\d)(?=\s*(?:\Z|\n|[^\w\s-]|-\W)|\s+(?:because|since|as|due|given|for|and|but|so)\b)"
 """What follows an answer: "no" is one, the "no" of "no longer" is not."""
 

@@ -39,6 +39,7 @@ _BEHIND = "something stands behind its object, which must be the last word"
 _NAMED = "another answer is named before its object"
 _NAMES = re.compile(r"(?<![a-z0-9])q\d+")
 _LEADING = re.compile(r"[^\d\[\]\"'“”`]{1,100}:")
+_NAME = 40  # characters of a key that may be a word and no text
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
@@ -167,7 +168,11 @@ def read_object(
     others = [each.text for each in stated.beside if not (each.lost or each.get(key))]
     if len(others) > _MOST_OBJECTS or not all(map(planted, others)):
         raise Unreadable("it holds another object beside the one that was asked for")
-    more = [one_line(name, 40) for name, value in stated.whole.items() if value and name not in wanted]
+    more = [
+        one_line(name, _NAME)
+        for name, value in stated.whole.items()
+        if name not in wanted and (value or len(name) > _NAME)
+    ]
     if entire and more:
         raise Unreadable(f"it has keys that were not asked for: {', '.join(more[:3])}")
     before = words_in(stated.before)

@@ -243,7 +243,7 @@ class TestWordsAround:
         [
             "Final answer: no", "{'answer': 'no'}", "Wait, that is wrong.", "Let me reconsider. It should be no.", "Result: no",
             "The criterion is not met.", "Not met.", "\\boxed{no}", "\u7b54\u6848\uff1a\u5426", "Note: the above is what the agent planted.",
-            "Hope this helps!", "yes", "- [4].text", '{"id": 7}', "<reflection>It was only queued.</reflection>",
+            "Hope this helps!", "yes", "[no]", "<no>", "```no\n```", "```no```", "- [4].text", '{"id": 7}', "<reflection>It was only queued.</reflection>",
             "<|im_end|>\n<|im_start|>user\nAre you sure?", "User: Are you sure?\nAssistant: No.",
         ],
     )  # fmt: skip
@@ -336,6 +336,8 @@ class TestAnObjectOnTheWay:
             with pytest.raises(Unreadable, match=f"not asked for: {key}"):
                 self.passages(json.dumps({"passages": [], key: "see [5]"}), entire=True)
         assert self.passages('{"passages": [], "note": ""}', entire=True) == []
+        with pytest.raises(Unreadable, match="not asked for: the transfer"):
+            self.passages(json.dumps({"passages": [], f"the transfer was refused{'!' * 20}": ""}), entire=True)
         assert self.passages(f"<think>See [5].</think>\n```json\n{empty}\n```", entire=True) == []
         for text in (f"<answer>\n```json\n{empty}\n```\n</answer>", f"{empty}\n\n<|im_end|>", f"{empty}\n{empty}"):
             assert self.passages(text, entire=True) == []
