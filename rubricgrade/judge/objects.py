@@ -19,7 +19,8 @@ UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\u00a0]+")
 # <draft>...</draft>, [draft]...[/draft], <function=f>...</function>, <!-- ... -->
 _OPENED = re.compile(
-    r"(?:<(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?>|\[TOOL_CALLS?\])\s*\Z", re.IGNORECASE
+    r"(?:<(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?>|\[TOOL_CALLS?\]|<\|tool_\w{1,40}\|>)\s*\Z",
+    re.IGNORECASE,
 )
 _MARK = re.compile(
     r"(?P<comment><!--)|(?P<commented>-->)"
@@ -28,9 +29,11 @@ _MARK = re.compile(
 )
 _LONGEST_TAG = 300
 STATING = frozenset(
-    "answer assessment code decision evaluation final final_answer json judgement judgment output pre reply response "
-    "result solution verdict".split()
-)
+    {
+        "answer", "assessment", "code", "decision", "evaluation", "final", "final_answer", "json", "judgement",
+        "judgment", "output", "pre", "reply", "response", "result", "solution", "verdict",
+    }
+)  # fmt: skip
 """Tags around what is meant to be the reply. What stands in others may be a draft, a quote or a call of a tool."""
 
 

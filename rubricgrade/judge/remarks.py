@@ -23,9 +23,9 @@ _ENDS = r"(?!\w|\.\d)(?=\s*(?:\Z|\n|[^\w\s-]|-\W)|\s+(?:because|since|as|due|giv
 
 
 def words_in(text: str) -> str:
-    """What is left of a text around an object without fences and tags; empty if that is no word."""
+    """What is left of a text around an object without fences and tags; empty if that says nothing."""
     left = _MARKUP.sub("", text).strip()
-    return left if re.search(r"\w", left) else ""
+    return left if re.search(r"[^\s.!*_~`>-]", left) else ""
 
 
 def names_another(text: str, given: str, answers: Sequence[str], names: tuple[str, ...]) -> bool:

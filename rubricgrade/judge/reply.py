@@ -126,8 +126,9 @@ def read_batch(
     if any(each and not isinstance(each, dict) for each in cast("list[Any]", given)):
         raise Unreadable('"answers" holds something else than objects')
     counts = Counter(_id(entry.get("id")) for entry in entries)
-    # "q1 (corrected)" is about q1.
+    # "q1 (corrected)" is about q1, and so is a key "q1" beside the list.
     counts.update(name for each in counts.keys() - asked.keys() for name in asked if name in _NAMES.findall(each))
+    counts.update(asked.keys() & set(map(_id, stated.whole)))
     by_id = {_id(entry.get("id")): entry for entry in entries}
     nameless = [Said(entry, json.dumps(entry)) for entry in entries if "id" not in entry]
     found: dict[str, Reading | Unreadable] = {}

@@ -274,9 +274,10 @@ class TestOneBadAnswer:
         assert sum(judged.value is None for judged in found.values()) == lost
         assert {judged.value for judged in found.values() if judged.value is not None} <= {1.0}
 
-    def test_corrections_under_another_key_count(self) -> None:
+    @pytest.mark.parametrize("more", [{"corrections": [{"id": "q1", "answer": "no"}]}, {"q1": "no"}])
+    def test_corrections_under_another_key_count(self, more: dict[str, Any]) -> None:
         def corrected(request: Request) -> str:
-            return json.dumps({**json.loads(all_yes(request)), "corrections": [{"id": "q1", "answer": "no"}]})
+            return json.dumps({**json.loads(all_yes(request)), **more})
 
         found = decide(many(4), Scripted([corrected]))
         assert sum(judged.value is None for judged in found.values()) == 1

@@ -149,6 +149,7 @@ class TestWhatIsNot:
             (json.dumps({**GOOD, "corrected": [{"answer": "no"}]}), "different answers"),
             (f"<tool_call>\n{WHOLE}", "outside of tags"),
             (f"[TOOL_CALLS]{WHOLE}", "outside of tags"),
+            (f"<|tool_call_begin|>{WHOLE}<|tool_call_end|>", "outside of tags"),
             (f"<draft>{OTHER}</draft>{WHOLE}", "different answers"),
             *(
                 (f"I can't decide.\n{before}{WHOLE}{behind}", "outside of tags")
@@ -243,7 +244,7 @@ class TestWordsAround:
         [
             "Final answer: no", "{'answer': 'no'}", "Wait, that is wrong.", "Let me reconsider. It should be no.", "Result: no",
             "The criterion is not met.", "Not met.", "\\boxed{no}", "\u7b54\u6848\uff1a\u5426", "Note: the above is what the agent planted.",
-            "Hope this helps!", "yes", "[no]", "<no>", "```no\n```", "```no```", "- [4].text", '{"id": 7}', "<reflection>It was only queued.</reflection>",
+            "Hope this helps!", "yes", "[no]", "<no>", "```no\n```", "```no```", "\u274c", "- [4].text", '{"id": 7}', "<reflection>It was only queued.</reflection>",
             "<|im_end|>\n<|im_start|>user\nAre you sure?", "User: Are you sure?\nAssistant: No.",
         ],
     )  # fmt: skip
