@@ -74,7 +74,10 @@ class Watch:
         import threading
 
         number, self.asked = self.asked, 0
-        threading.Timer(AGAIN, os.kill, (os.getpid(), number)).start()
+        try:
+            threading.Timer(AGAIN, os.kill, (os.getpid(), number)).start()
+        except KeyboardInterrupt:  # on a busy host it comes before the timer's start returns, and would be lost here
+            self.lost(what)
 
     @contextlib.contextmanager
     def looping(self) -> Generator[None]:

@@ -267,6 +267,32 @@ time.sleep(600)
     assert program.ended() == (130, "", "interrupted; all is kept\\u{1b}[2J\n")
 
 
+def test_also_if_it_comes_before_the_timer_has_started(tmp_path: Path) -> None:
+    program = script(
+        tmp_path,
+        """
+import threading
+class Slow(threading.Timer):
+    started = 0
+    def start(self):
+        super().start()
+        Slow.started += 1
+        if Slow.started < 3:
+            time.sleep(600)
+threading.Timer = Slow
+def interrupted(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0)
+class Thing: pass
+thing = Thing()
+reference = weakref.ref(thing, interrupted)
+del thing
+time.sleep(600)
+""",
+    )
+    assert program.ended() == (130, "", "interrupted; all is kept\\u{1b}[2J\n")
+
+
 def test_other_errors_of_callbacks_are_shown_as_ever(tmp_path: Path) -> None:
     program = script(
         tmp_path,
