@@ -85,10 +85,10 @@ def join(
     unmatched = Counter[str]()
     first: dict[str, str] = {}
 
-    def unused(label: Label, reason: str, name: str, known: Iterable[str]) -> None:
+    def unused(label: Label, reason: str, name: str, among: Iterable[str]) -> None:
         unmatched[reason] += 1
         if reason not in first:
-            first[reason] = f"{file or 'label'}:{label.line}: {name!r}{nearest(name, known)}"
+            first[reason] = f"{file or 'label'}:{label.line}: {name!r}{nearest(name, among)}"
 
     for label in named_alike(labels):
         found = names.get(label.trajectory, set())
@@ -101,7 +101,7 @@ def join(
             episode = episodes[next(iter(found))]
             if label.criterion not in episode.judged:
                 reason = episode.other.get(label.criterion, "the rubric has no such criterion")
-                unused(label, reason, label.criterion, episode.judged if label.criterion not in episode.other else ())
+                unused(label, reason, label.criterion, () if label.criterion in episode.other else episode.judged)
             elif wanted := _wrong(label, known, scales or {}):
                 message = f"{label.verdict!r} is no verdict on {label.criterion}; one of {', '.join(wanted)} is"
                 faults.append(Fault(message, file, label.line))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from rubricgrade import digest
-from rubricgrade.chat import Reply, Request, connect
+from rubricgrade.chat import Chat, Request, connect
 from rubricgrade.chat.askable import trouble
 from rubricgrade.errors import Fault, InputError, JudgeError
 from rubricgrade.judge.asking import again, not_read
@@ -100,16 +100,7 @@ async def _said(text: str, options: JudgeOptions) -> Any:
             raise InputError(Fault(words, "judge"))
         messages = ({"role": "system", "content": SYSTEM}, {"role": "user", "content": text})
         request = Request(model, messages, schema=SCHEMA, max_tokens=ROOM, timeout=options.timeout)
-        chat = connect(options)
-        reply = await chat.ask(request)
-        try:
-            said = _findings_in(reply)
-        except Unreadable as fault:
-            reply = await chat.ask(again(request, reply, not_read(reply, fault)))
-            try:
-                said = _findings_in(reply)
-            except Unreadable as error:
-                raise JudgeError(f"the reply can't be read: {error}", "judge_unparseable") from error
+        said = await _answered(connect(options), request)
         if cache is not None:
             cache.keep_reply(key, json.dumps(said))
         return said
@@ -118,8 +109,15 @@ async def _said(text: str, options: JudgeOptions) -> Any:
             cache.close()
 
 
-def _findings_in(reply: Reply) -> Any:
-    return read_object(reply.text, set(SCHEMA["properties"]), "findings")["findings"]
+async def _answered(chat: Chat, request: Request, *, last: bool = False) -> Any:
+    """The findings of a reply, which is asked for again once if it can't be read."""
+    reply = await chat.ask(request)
+    try:
+        return read_object(reply.text, set(SCHEMA["properties"]), "findings")["findings"]
+    except Unreadable as fault:
+        if last:
+            raise JudgeError(f"the reply can't be read: {fault}", "judge_unparseable") from fault
+        return await _answered(chat, again(request, reply, not_read(reply, fault)), last=True)
 
 
 def _shown(one: Placed, rubric: Rubric) -> str:

@@ -17,11 +17,12 @@ _OF_ONE = 1000
 
 UNSEEN = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\u00a0]+")
-# <draft>...</draft>, [draft]...[/draft], <function=f>...</function>, <!-- ... -->
+# What a draft or a call of a tool begins with, whether or not it ends: <draft>, [TOOL_CALLS], <|tool_call_begin|>
 _OPENED = re.compile(
     r"(?:<(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?>|\[TOOL_CALLS?\]|<\|tool_\w{1,40}\|>)\s*\Z",
     re.IGNORECASE,
 )
+# <draft>...</draft>, [draft]...[/draft], <function=f>...</function>, <!-- ... -->
 _MARK = re.compile(
     r"(?P<comment><!--)|(?P<commented>-->)"
     r"|[<\[](?P<end>/)?(?P<name>[a-z_][\w-]{0,40})(?:[\s=:.][^<>\[\]]{0,100})?[>\]]",

@@ -112,7 +112,8 @@ def read_batch(
 
     Returns:
         For each id what is said of it, or why nothing is: an answer that is missing, stands twice, is taken back
-        beside the list or can't be read is a fault of that one alone. Ids that were not asked about are passed over.
+        beside the list or can't be read is a fault of that one alone. Ids that name none that was asked about are
+        passed over.
 
     Raises:
         Unreadable: There is no list of answers, or not exactly one.
@@ -127,7 +128,8 @@ def read_batch(
         raise Unreadable('"answers" holds something else than objects')
     counts = Counter(_id(entry.get("id")) for entry in entries)
     # "q1 (corrected)" is about q1, and so is a key "q1" beside the list.
-    counts.update(name for each in counts.keys() - asked.keys() for name in asked if name in _NAMES.findall(each))
+    for each in counts.keys() - asked.keys():
+        counts.update(asked.keys() & set(_NAMES.findall(each)))
     counts.update(asked.keys() & set(map(_id, stated.whole)))
     by_id = {_id(entry.get("id")): entry for entry in entries}
     nameless = [Said(entry, json.dumps(entry)) for entry in entries if "id" not in entry]
@@ -300,8 +302,8 @@ def _heed(
     stated: _Stated, given: Mapping[str, Any], reading: Reading, allowed: Sequence[str], names: tuple[str, ...]
 ) -> None:
     """Raise `Unreadable` if another key of the object, or the words before it, give another answer."""
-    more = [value for key, value in given.items() if key not in _KEYS and isinstance(value, str)]
-    if more and {folded(reading.answer)} != {folded(reading.answer), *map(folded, more)} & set(map(folded, allowed)):
+    more = {folded(value) for key, value in given.items() if key not in _KEYS and isinstance(value, str)}
+    if more and more & set(map(folded, allowed)) - {folded(reading.answer)}:
         raise Unreadable(_DIFFERENT_KEYS)
     if stated.before and names_another(stated.before, reading.answer, allowed, names):
         raise Unreadable(_NAMED)

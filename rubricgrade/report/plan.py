@@ -31,12 +31,12 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield "; ".join(f"{number} {note}" for note, number in notes.items())
     yield "Gates are taken for passed. Calls that fail and are made again come on top."
     unnamed = dict.fromkeys(each.criterion for each in plan.planned if NOBODY in each.note)
-    if len(unnamed) == len({each.criterion for each in plan.planned if each.estimate.calls[1]}):
-        about, them, figures = "", "", "the figures"
-    else:
-        about, them, figures = f" for {', '.join(map(visible, unnamed))}", " about them", "those figures"
-    if unnamed:
-        yield f"No judge is named{about}, so nobody would be asked{them}; {figures} are for any one model. Use --judge."
+    # Calls that several share are counted at one of them, tokens at each.
+    if unnamed and unnamed.keys() == {each.criterion for each in plan.planned if each.estimate.input_tokens[1]}:
+        yield "No judge is named, so nobody would be asked; the figures are for any one model. Use --judge."
+    elif unnamed:
+        names = ", ".join(map(visible, unnamed))
+        yield f"No judge is named for {names}, so nobody would be asked about them; their figures are for any one model."
     elif plan.total.cost is None:
         yield "A price is not known: give it with --judge-price IN/OUT, or in Python as `extra`."
     for fault in plan.faults:

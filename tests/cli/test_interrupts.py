@@ -250,10 +250,7 @@ complete(stubborn())
     assert out == "at work\n", "it was asked once before"
 
 
-def test_one_that_python_drops_in_a_callback_comes_again(tmp_path: Path) -> None:
-    program = script(
-        tmp_path,
-        """
+DROPPED = """
 def interrupted(_):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0)
@@ -262,8 +259,12 @@ thing = Thing()
 reference = weakref.ref(thing, interrupted)
 del thing
 time.sleep(600)
-""",
-    )
+"""
+"""Is interrupted where Python can't raise it."""
+
+
+def test_one_that_python_drops_in_a_callback_comes_again(tmp_path: Path) -> None:
+    program = script(tmp_path, DROPPED)
     assert program.ended() == (130, "", "interrupted; all is kept\\u{1b}[2J\n")
 
 
@@ -280,15 +281,8 @@ class Slow(threading.Timer):
         if Slow.started < 3:
             time.sleep(600)
 threading.Timer = Slow
-def interrupted(_):
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0)
-class Thing: pass
-thing = Thing()
-reference = weakref.ref(thing, interrupted)
-del thing
-time.sleep(600)
-""",
+"""
+        + DROPPED,
     )
     assert program.ended() == (130, "", "interrupted; all is kept\\u{1b}[2J\n")
 

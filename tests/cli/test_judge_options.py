@@ -154,6 +154,9 @@ def test_a_dry_run_names_the_criteria_for_which_nobody_is_named(tmp_path: Path) 
     done = run("grade", rubric, write_episode(tmp_path / "e"), "--no-cache", "--no-store", "--dry-run", env=KEY)
     assert done.code == 0, done.err
     assert "No judge is named for two, three, so nobody would be asked about them" in done.out
+    whole = write_rubric(tmp_path / "w", criteria=CRITERIA)
+    batched = run("grade", whole, tmp_path / "e", "--no-cache", "--no-store", "--dry-run", "--batch", "all")
+    assert "No judge is named, so nobody" in batched.out
 
 
 def test_open_questions_are_written_also_when_nobody_is_named(asked: list[str | Path], tmp_path: Path) -> None:
