@@ -36,7 +36,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield "No judge is named, so nobody would be asked; the figures are for any one model. Use --judge."
     elif unnamed:
         names = ", ".join(map(visible, unnamed))
-        yield f"No judge is named for {names}, so nobody would be asked about them; their figures are for any one model."
+        yield f"No judge is named for {names}, so nobody would be asked about them; the figures are for any one model."
     elif plan.total.cost is None:
         yield "A price is not known: give it with --judge-price IN/OUT, or in Python as `extra`."
     for fault in plan.faults:
